@@ -296,7 +296,8 @@ std::string DiagnosisText(const v1::DiagnoseJobResponse& response) {
   *predictions.Add() = response.prediction();
   return absl::StrCat(response.has_recording() ? RecordedText(response.recording()) : "",
                       VerdictText(response), "\n", PathText(response), "\n", ChangesText(response),
-                      "\n", PathOperationsText(response), WarningsText(predictions));
+                      "\n", PathOperationsText(response), AssumptionsText(predictions),
+                      WarningsText(predictions));
 }
 
 std::unique_ptr<Question> MakeDiagnoseQuestion() { return std::make_unique<DiagnoseQuestion>(); }

@@ -274,6 +274,7 @@ std::string StrategyText(const v1::OptimizeJobResponse& response) {
                   " operations), of which ", search.accepted(), " were accepted; ",
                   search.partial_replays(), " of one tensor\n");
   if (response.has_memory()) absl::StrAppend(&text, MemoryText(response.memory()));
+  text += AssumptionsText(response.as_recorded().assumptions());
   for (const v1::Warning& warning : response.warnings())
     absl::StrAppend(&text, "warning: ", warning.message(), "\n");
   return text;

@@ -1,6 +1,8 @@
 #include "client/cli/prediction_table.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,26 @@
 namespace stepcast::client {
 
 namespace {
+
+// The words for a field that is assumed, and the flags that say it.
+struct AssumedFlag {
+  std::string_view field;
+  const char* noun;
+  const char* flags;
+  bool is_kind = false;
+};
+constexpr AssumedFlag kAssumedFlags[] = {
+    {"scenario.parameter_servers.servers", "", "--servers", true},
+    {"scenario.all_reduce", "", "--all-reduce", true},
+    {"scenario.parameter_servers.transfer_order", "", "--order"},
+    {"scenario.parameter_servers.whole_stream", "", "--multiplexing"},
+    {"scenario.parameter_servers.turns.bytes", "", "--turns, --equal-shares"},
+    {"scenario.parameter_servers.equal", "", "--turns, --first-come"},
+    {"scenario.parameter_servers.synchronization", "", "--sync"},
+    {"scenario.all_reduce.algorithm", "algorithm ", "--algorithm"},
+    {"scenario.all_reduce.latency_seconds", "latency ", "--latency"},
+    {"scenario.all_reduce.intra_node_latency_seconds", "latency inside a node ", "--intra-latency"},
+    {"scenario.all_reduce.buckets", "buckets of ", "--bucket-cap"}};
 
 // 1, 2, 3, 5 as `1-3, 5`.
 std::string CountsText(const std::vector<int32_t>& counts) {
@@ -189,6 +211,39 @@ std::string WarningsText(const Predictions& predictions) {
   return text;
 }
 
+std::string AssumptionsText(const google::protobuf::RepeatedPtrField<v1::Assumption>& assumptions) {
+  std::string kind;
+  std::string others;
+  for (const v1::Assumption& assumption : assumptions) {
+    const auto* const flag =
+        std::find_if(std::begin(kAssumedFlags), std::end(kAssumedFlags),
+                     [&](const AssumedFlag& known) { return known.field == assumption.field(); });
+    const bool known = flag != std::end(kAssumedFlags);
+    const std::string how = known ? absl::StrCat(" (", flag->flags, ")") : "";
+    if (known && flag->is_kind) {
+      kind = absl::StrCat("kind of job: ", assumption.message(), how, "\n");
+    } else {
+      absl::StrAppend(&others, others.empty() ? "assumed: " : ", ", known ? flag->noun : "",
+                      assumption.value(), how);
+    }
+  }
+  return kind + others + (others.empty() ? "" : "\n");
+}
+
+std::string AssumptionsText(const Predictions& predictions) {
+  google::protobuf::RepeatedPtrField<v1::Assumption> told;
+  for (const v1::Prediction& prediction : predictions) {
+    for (const v1::Assumption& assumption : prediction.assumptions()) {
+      const bool known =
+          std::any_of(told.begin(), told.end(), [&](const v1::Assumption& earlier) {
+            return earlier.field() == assumption.field() && earlier.value() == assumption.value();
+          });
+      if (!known) *told.Add() = assumption;
+    }
+  }
+  return AssumptionsText(told);
+}
+
 std::string IntervalTitle(const Predictions& predictions) {
   const double level = predictions.empty() ? 0 : predictions[0].confidence_interval().level();
   return level > 0 ? absl::StrCat(level * 100, "% interval") : "interval";
@@ -241,7 +296,7 @@ std::string PredictionTable(const Predictions& predictions) {
     if (regimes) row.push_back(RegimesText(prediction));
     table.AddRow(std::move(row));
   }
-  return table.Text() + WarningsText(predictions);
+  return table.Text() + AssumptionsText(predictions) + WarningsText(predictions);
 }
 
 }  // namespace stepcast::client

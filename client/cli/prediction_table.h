@@ -33,7 +33,12 @@ std::string RunsTitle(const Predictions& predictions);
 // where there are none.
 std::string RegimesText(const v1::Prediction& prediction);
 
-// A row a prediction, with the two regimes where any has them, then the warnings.
+// What was assumed, each once: a line of the kind of job, where it is not the recorded one, and one
+// of all else, `assumed: latency 25us (--latency), ...`, with the flags that say it. Empty: nothing.
+std::string AssumptionsText(const Predictions& predictions);
+std::string AssumptionsText(const google::protobuf::RepeatedPtrField<v1::Assumption>& assumptions);
+
+// A row a prediction, with the two regimes where any has them, what was assumed, and the warnings.
 std::string PredictionTable(const Predictions& predictions);
 // Each warning once, with the numbers of workers it is about; warnings that differ only in their
 // numbers count as one.

@@ -230,7 +230,7 @@ std::string RecommendationText(const v1::RecommendWorkersResponse& response) {
                                 ? response.reason()
                                 : absl::StrCat("No recommendation: ", response.infeasible_reason());
   return absl::StrCat(first, "\n\n", table.Text(), Legend(response),
-                      WarningsText(response.frontier()));
+                      AssumptionsText(response.frontier()), WarningsText(response.frontier()));
 }
 
 std::unique_ptr<Question> MakeRecommendQuestion() { return std::make_unique<RecommendQuestion>(); }

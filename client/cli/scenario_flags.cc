@@ -17,6 +17,8 @@ namespace stepcast::client {
 
 namespace {
 
+// The bucket cap without which nothing is fused.
+constexpr char kNoBuckets[] = "none";
 constexpr char kScenarioGroup[] = "Scenario (default: as recorded)";
 
 const Choices<v1::ParameterServers::TransferOrder> kOrders{
@@ -84,8 +86,12 @@ void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
 void ScenarioFlags::DeclareLinks(CLI::App& app) {
   AddValueOption<int32_t>(
       app, "--servers", "N",
-      "Parameter servers; another number than recorded places the parameters anew",
-      [this](int32_t servers) { this->servers().set_servers(servers); })
+      "Parameter servers, also of a profile with collectives; another number than recorded places "
+      "the parameters anew",
+      [this](int32_t servers) {
+        this->servers().set_servers(servers);
+        names_kind_ = true;
+      })
       ->group(kScenarioGroup);
   const auto parse_rate = [this](const std::string& text) {
     bandwidth_text_ = text;
@@ -117,10 +123,16 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
   AddParsedOption(
       app, "--turns", "BYTES",
       "Links serve one worker at a time, so much in a turn, late-comers first: 65160 is what Linux "
-      "sends at once",
+      "sends at once (the default where a real recording tells the order of transfers)",
       [](const std::string& text) { return ParseBytes(text); },
       [this](int64_t bytes) { servers().mutable_turns()->set_bytes(bytes); })
       ->excludes("--first-come")
+      ->group(kScenarioGroup);
+  app.add_flag_function(
+         "--equal-shares", [this](int64_t) { servers().mutable_equal(); },
+         "Workers share links equally (the default otherwise)")
+      ->excludes("--first-come")
+      ->excludes("--turns")
       ->group(kScenarioGroup);
 }
 
@@ -191,7 +203,11 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   };
   std::vector<CLI::Option*> options;
   options.push_back(app.add_flag_function(
-      "--all-reduce", [this](int64_t) { collectives(); },
+      "--all-reduce",
+      [this](int64_t) {
+        collectives();
+        names_kind_ = true;
+      },
       "Workers meet in collectives; also of a profile of parameter servers"));
   options.push_back(AddChoiceOption(
       app, "--algorithm",
@@ -204,17 +220,21 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       "How a collective travels (default: ring)",
       [this](v1::AllReduce::Algorithm value) { collectives().set_algorithm(value); }));
   options.push_back(AddValueOption<int32_t>(
-      app, "--workers-per-node", "N", "Workers that share a node and its link (default 1)",
+      app, "--workers-per-node", "N",
+      "Workers that share a node and its link (default 1); more need --intra-bandwidth",
       [this](int32_t count) { collectives().set_workers_per_node(count); }));
   options.push_back(
-      AddParsedOption(app, "--latency", "TIME", "Of a message between nodes: 20us", parse_seconds,
+      AddParsedOption(app, "--latency", "TIME",
+                      "Of a message between nodes (default: 25us, typical of Ethernet)",
+                      parse_seconds,
                       [this](double seconds) { collectives().set_latency_seconds(seconds); }));
   options.push_back(AddParsedOption(
       app, "--intra-bandwidth", "RATE", "Payload rate of a link inside a node: 300GB/s",
       [](const std::string& text) { return ParseRate(text); },
       [this](double rate) { collectives().set_intra_node_bandwidth_bytes_per_second(rate); }));
   options.push_back(AddParsedOption(
-      app, "--intra-latency", "TIME", "Of a message inside a node", parse_seconds,
+      app, "--intra-latency", "TIME",
+      "Of a message inside a node (default: 3.4us, of NCCL's model of NVLink)", parse_seconds,
       [this](double seconds) { collectives().set_intra_node_latency_seconds(seconds); }));
   options.push_back(AddValueOption<double>(
       app, "--reduction-seconds-per-byte", "S", "What adding a received byte takes (default 0)",
@@ -224,8 +244,19 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       [this](double seconds) { collectives().set_launch_seconds(seconds); }));
   options.push_back(AddParsedOption(
       app, "--bucket-cap", "BYTES",
-      "Fuse gradients in buckets as PyTorch's DDP does: 25MiB, its own default", parse_bytes,
-      [this](int64_t bytes) { collectives().mutable_buckets()->set_cap_bytes(bytes); }));
+      "Fuse gradients in buckets as PyTorch's DDP does: 25MiB, its own default and that of its "
+      "recordings without buckets; none: do not fuse",
+      [](const std::string& text) -> absl::StatusOr<std::optional<int64_t>> {
+        if (text == kNoBuckets) return std::nullopt;
+        return ParseBytes(text);
+      },
+      [this](std::optional<int64_t> bytes) {
+        if (bytes.has_value()) {
+          collectives().mutable_buckets()->set_cap_bytes(*bytes);
+        } else {
+          collectives().mutable_unfused();
+        }
+      }));
   options.push_back(AddParsedOption(
       app, "--first-bucket", "BYTES", "The limit of the first bucket (default 1MiB)", parse_bytes,
       [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));
@@ -296,7 +327,9 @@ void ScenarioFlags::CheckKind() const {
 
 void ScenarioFlags::DeclareOrder(CLI::App& app) {
   CLI::Option* order = AddChoiceOption(
-      app, "--order", kOrders, "In which order transfers are served",
+      app, "--order", kOrders,
+      "In which order transfers are served (default: recorded, where a real recording tells it, "
+      "else graph)",
       [this](v1::ParameterServers::TransferOrder value) { servers().set_transfer_order(value); });
   CLI::Option* priorities =
       AddParsedOption(app, "--priorities", "FILE",
@@ -321,6 +354,7 @@ void ScenarioFlags::CheckStreams() const {
 
 v1::Scenario ScenarioFlags::scenario() const {
   v1::Scenario scenario = scenario_;
+  scenario.set_recorded_kind_only(!names_kind_);
   if (!streams_.has_value() && !window_bytes_.has_value() && !quantum_bytes_.has_value())
     return scenario;
   v1::ParameterServers& servers = *scenario.mutable_parameter_servers();

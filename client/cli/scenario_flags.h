@@ -67,6 +67,7 @@ class ScenarioFlags {
   std::string bandwidth_text_;
   bool asks_servers_ = false;
   bool asks_collectives_ = false;
+  bool names_kind_ = false;  // by --servers or --all-reduce, which alone may change it
 };
 
 }  // namespace stepcast::client

@@ -285,6 +285,7 @@ std::string TuningText(const v1::OptimizeCommunicationResponse& response) {
   }
   if (!left_out.empty())
     absl::StrAppend(&text, "not tried: ", left_out, " (--output json says why)\n");
+  text += AssumptionsText(response.assumptions());
   for (const v1::Warning& warning : response.warnings())
     absl::StrAppend(&text, "warning: ", warning.message(), "\n");
   return text;

@@ -38,6 +38,7 @@ constexpr int32_t kMaxSpread = 256;    // of the service
 constexpr int32_t kAllSimulated = 8;   // of the service: so many choices are all simulated
 constexpr int64_t kMaxExamples = int64_t{1} << 53;
 constexpr double kMaxPrice = 1e12;
+constexpr double kMaxRate = 1e15;  // bytes per second
 constexpr double kWidestInterval = 0.05;  // its half, as a share of the value
 constexpr double kWorthStarting = 0.5;    // of the chosen count's throughput
 constexpr std::string_view kProfiles = "profiles/";
@@ -286,6 +287,13 @@ absl::Status SetAdviceField(std::string_view key, std::string_view value,
   if (key == "min") return SetCount(key, value, question.min_workers);
   if (key == "max") return SetCount(key, value, question.max_workers);
   if (key == "workers-per-node") return SetCount(key, value, question.workers_per_node);
+  if (key == "intra-bandwidth") {
+    const std::optional<double> rate = NumberOf<double>(value);
+    if (!rate || !(*rate >= 1 && *rate <= kMaxRate))
+      return RefuseValue(key, value, "bytes per second from 1 to 1e15");
+    question.intra_node_bandwidth_bytes_per_second = *rate;
+    return absl::OkStatus();
+  }
   if (key == "examples") {
     const std::optional<int64_t> examples = NumberOf<int64_t>(value);
     if (!examples || *examples < 1 || *examples > kMaxExamples)
@@ -302,7 +310,7 @@ absl::Status SetAdviceField(std::string_view key, std::string_view value,
   }
   return Refuse(Shown(key),
                 "no such field; there are profile, objective, examples, min, max, "
-                "workers-per-node, worker-hour and node-hour");
+                "workers-per-node, intra-bandwidth, worker-hour and node-hour");
 }
 
 absl::StatusOr<AdviceQuestion> ParseAdviceText(std::string_view text) {
@@ -445,6 +453,14 @@ v1::PredictThroughputRequest CommunicationRequestOf(const AdviceQuestion& questi
   return request;
 }
 
+void SetNode(const AdviceQuestion& question, v1::RecommendWorkersRequest& request) {
+  v1::AllReduce& job = *request.mutable_scenario()->mutable_all_reduce();
+  job.set_workers_per_node(question.workers_per_node);
+  if (question.intra_node_bandwidth_bytes_per_second > 0) {
+    job.set_intra_node_bandwidth_bytes_per_second(question.intra_node_bandwidth_bytes_per_second);
+  }
+}
+
 absl::Status SetWorkersPerNode(const AdviceQuestion& question,
                                const v1::PredictThroughputResponse& reply,
                                v1::RecommendWorkersRequest& request) {
@@ -456,7 +472,7 @@ absl::Status SetWorkersPerNode(const AdviceQuestion& question,
                      " workers a node are predicted of jobs whose workers meet in collectives "
                      "only, and this profile's exchange by parameter servers"));
   }
-  request.mutable_scenario()->mutable_all_reduce()->set_workers_per_node(question.workers_per_node);
+  SetNode(question, request);
   return absl::OkStatus();
 }
 
@@ -495,7 +511,8 @@ absl::StatusOr<Advice> AdviceOf(const AdviceQuestion& question, const RecommendR
 
 std::string KeyOf(const AdviceQuestion& question) {
   std::string key =
-      absl::StrCat(question.workers_per_node, "/", static_cast<int>(question.unit), "/",
+      absl::StrCat(question.workers_per_node, "/", question.intra_node_bandwidth_bytes_per_second,
+                   "/", static_cast<int>(question.unit), "/",
                    static_cast<int>(question.objective), "/", question.min_efficiency, "/");
   google::protobuf::io::StringOutputStream stream(&key);
   google::protobuf::io::CodedOutputStream coded(&stream);

@@ -31,7 +31,10 @@ bool NeedsCommunication(const AdviceQuestion& question);
 // The request whose reply says so.
 v1::PredictThroughputRequest CommunicationRequestOf(const AdviceQuestion& question);
 
-// Puts the workers of a node into the scenario. Errors: FAILED_PRECONDITION, reason
+// Puts the workers of a node and the rate of its links into the scenario.
+void SetNode(const AdviceQuestion& question, v1::RecommendWorkersRequest& request);
+
+// The same where the reply says that the profile's workers meet in collectives. Errors: FAILED_PRECONDITION, reason
 // WORKERS_PER_NODE_UNSUPPORTED, where the profile's workers do not meet in collectives.
 absl::Status SetWorkersPerNode(const AdviceQuestion& question,
                                const v1::PredictThroughputResponse& reply,

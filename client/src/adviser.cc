@@ -237,8 +237,7 @@ class Adviser::Impl {
       const absl::Status set = SetWorkersPerNode(question, *communication, request);
       if (!set.ok()) return set;
     } else if (question.workers_per_node > 1) {
-      request.mutable_scenario()->mutable_all_reduce()->set_workers_per_node(
-          question.workers_per_node);
+      SetNode(question, request);
     }
     const auto reply =
         CallFor<v1::RecommendWorkersResponse>(*connection_, kRecommendWorkers, request, terms);

@@ -85,9 +85,8 @@ std::vector<Scenario> ServerChoicesOf(const Profile& profile, const ScenarioDraf
                                       int32_t max_servers, RequestFaults& faults) {
   std::vector<Scenario> choices;
   for (int32_t servers = 1; servers <= max_servers; ++servers) {
-    ScenarioDraft choice = draft;
-    choice.servers().servers = servers;
-    absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, choice);
+    absl::StatusOr<Scenario> scenario =
+        ResolveRunnable(profile, WithServers(draft, servers, max_servers));
     faults.AddPart("scenario", scenario.status(),
                    {{"scenario.parameter_servers.servers", "max_parameter_servers"}});
     if (scenario.ok()) choices.push_back(*std::move(scenario));
@@ -105,7 +104,12 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   RequestFaults faults;
   const ScenarioDraft any_workers = WithVariedWorkers(
       draft.scenario, "min_workers and max_workers say what the job may get", faults);
-  absl::StatusOr<Scenario> one_worker = ResolveRunnable(profile, any_workers);
+  const bool chooses_servers =
+      draft.max_parameter_servers.has_value() &&
+      std::holds_alternative<ParameterServersDraft>(any_workers.communication) &&
+      !any_workers.servers().servers.has_value();
+  absl::StatusOr<Scenario> one_worker =
+      ResolveRunnable(profile, chooses_servers ? WithServers(any_workers, 1, 1) : any_workers);
   faults.AddPart("scenario", one_worker.status());
   std::vector<Scenario> server_choices;
   if (const int32_t servers = draft.max_parameter_servers.value_or(1);

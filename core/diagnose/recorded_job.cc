@@ -178,7 +178,13 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
                                           const std::vector<NodeClock>& clocks, StopCheck stop) {
   assert(clocks.size() == recording.workers.size());
   ScenarioDraft asked{.workers = recording.worker_count()};
-  if (!recording.has_servers()) asked.communication = AllReduceDraft{};
+  // Whatever the job met in, it is replayed as it was recorded, on links of equal shares.
+  if (recording.has_servers()) {
+    asked.communication =
+        ParameterServersDraft{.link_sharing = EqualShares{}, .transfer_order = TransferOrder::kGraph};
+  } else {
+    asked.communication = AllReduceDraft{};
+  }
   absl::StatusOr<Scenario> scenario = ResolveScenario(recording.profile, asked);
   if (!scenario.ok()) return scenario.status();
   if (!recording.has_servers()) {

@@ -79,7 +79,7 @@ ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options,
                        const StepVariation& variation) {
   ProfileDraft draft{.display_name = options.model,
                      .model = options.model,
-                     .framework = "layer profile",
+                     .framework = std::string(kLayersFramework),
                      .batch_size = options.batch_size};
   draft.platform = options.platform;
   draft.steps = MakeSteps(graph.operations, graph.durations_ns, options.platform, variation);

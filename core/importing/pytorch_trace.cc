@@ -351,7 +351,7 @@ absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits
   const RecordingOptions& recording = options_.recording;
   ProfileDraft draft{.display_name = recording.model,
                      .model = recording.model,
-                     .framework = "pytorch",
+                     .framework = std::string(kPytorchFramework),
                      .batch_size = recording.batch_size,
                      .platform = recording.platform};
   AddOperations(draft);

@@ -93,7 +93,11 @@ class AllReduceResolver {
     job_.algorithm = draft_.algorithm.value_or(measured ? CollectiveAlgorithm::kMeasured
                                                         : CollectiveAlgorithm::kRing);
     const double latest = limits_.max_latency_seconds;
-    job_.latency_seconds = Checked("latency_seconds", draft_.latency_seconds, 0, 0, latest);
+    // Measured times contain it, and NCCL's model has its own for every hop.
+    const bool needs_latency = job_.algorithm != CollectiveAlgorithm::kMeasured &&
+                               job_.algorithm != CollectiveAlgorithm::kNccl;
+    job_.latency_seconds = Checked("latency_seconds", draft_.latency_seconds,
+                                   needs_latency ? kTypicalLatencySeconds : 0, 0, latest);
     job_.workers_per_node =
         CheckedCount(At("workers_per_node"), draft_.workers_per_node.value_or(1), 1, INT32_MAX);
     job_.intra_node_bandwidth_bytes_per_second =
@@ -102,69 +106,84 @@ class AllReduceResolver {
       CheckBandwidth(At("intra_node_bandwidth_bytes_per_second"),
                      job_.intra_node_bandwidth_bytes_per_second, faults_);
     job_.intra_node_latency_seconds =
-        Checked("intra_node_latency_seconds", draft_.intra_node_latency_seconds, 0, 0, latest);
+        Checked("intra_node_latency_seconds", draft_.intra_node_latency_seconds,
+                needs_latency && job_.workers_per_node > 1 ? kTypicalIntraNodeLatencySeconds : 0, 0,
+                latest);
     job_.reduction_seconds_per_byte =
         Checked("reduction_seconds_per_byte", draft_.reduction_seconds_per_byte, 0, 0,
                 limits_.max_reduction_seconds_per_byte);
     job_.launch_seconds = Checked("launch_seconds", draft_.launch_seconds, 0, 0, latest);
   }
 
-  void ResolveFusion() {
-    if (draft_.byte_scheduler.has_value()) {
-      const char* other = draft_.buckets.has_value()   ? "buckets are"
-                          : draft_.horovod.has_value() ? "horovod is"
-                          : draft_.groups.has_value()  ? "groups are"
-                                                       : nullptr;
-      if (other != nullptr) {
-        faults_.Add(At("byte_scheduler"),
-                    absl::StrCat("given, and ", other, ", too: which of both?"));
-        return;
+  // True if at most one way of fusing is asked for. The second is refused beside the first.
+  bool OneFusionAsked() {
+    const std::pair<const char*, bool> ways[] = {{"buckets are", draft_.buckets.has_value()},
+                                                 {"horovod is", draft_.horovod.has_value()},
+                                                 {"groups are", draft_.groups.has_value()},
+                                                 {"byte_scheduler is",
+                                                  draft_.byte_scheduler.has_value()},
+                                                 {"unfused is", draft_.unfused.has_value()}};
+    const char* first = nullptr;
+    for (const auto& [way, given] : ways) {
+      if (!given) continue;
+      if (first != nullptr) {
+        const std::string field(way, std::string_view(way).find(' '));
+        faults_.Add(At(field.c_str()), absl::StrCat("given, and ", first, ", too: which of both?"));
+        return false;
       }
+      first = way;
+    }
+    return true;
+  }
+
+  void ResolveFusion() {
+    if (!OneFusionAsked()) return;
+    if (draft_.byte_scheduler.has_value()) {
       job_.fusion =
           ByteScheduler{.credit_bytes = CheckedCount(
                             At("byte_scheduler.credit_bytes"),
                             draft_.byte_scheduler->credit_bytes.value_or(kByteSchedulerCreditBytes),
                             int64_t{1}, INT64_MAX)};
-      return;
-    }
-    if (draft_.buckets.has_value() && draft_.horovod.has_value()) {
-      faults_.Add(At("horovod"), "given, and buckets are, too: which of both?");
-      return;
-    }
-    if (draft_.groups.has_value()) {
-      if (draft_.buckets.has_value() || draft_.horovod.has_value()) {
-        faults_.Add(
-            At("groups"),
-            absl::StrCat("given, and ", draft_.buckets.has_value() ? "buckets are" : "horovod is",
-                         ", too: which of both?"));
-        return;
-      }
+    } else if (draft_.groups.has_value()) {
       CheckGroups(draft_.groups->groups);
       job_.fusion = *draft_.groups;
-      return;
-    }
-    if (draft_.horovod.has_value()) {
-      Horovod horovod;
-      horovod.fusion_bytes = CheckedCount(
-          At("horovod.fusion_bytes"), draft_.horovod->fusion_bytes.value_or(kHorovodFusionBytes),
-          int64_t{1}, INT64_MAX);
-      horovod.cycle_seconds = draft_.horovod->cycle_seconds.value_or(kHorovodCycleSeconds);
-      if (!(horovod.cycle_seconds > 0 && horovod.cycle_seconds <= limits_.max_latency_seconds)) {
-        faults_.Add(At("horovod.cycle_seconds"),
-                    absl::StrCat(horovod.cycle_seconds, " is not above 0 and at most ",
-                                 limits_.max_latency_seconds));
-      }
-      job_.fusion = horovod;
+    } else if (draft_.horovod.has_value()) {
+      ResolveHorovod(*draft_.horovod);
     } else if (draft_.buckets.has_value()) {
       CheckBuckets(At("buckets"), *draft_.buckets, faults_);
       job_.fusion = *draft_.buckets;
-    } else if (profile_.content().buckets.has_value()) {
-      const RecordedBuckets& recorded = *profile_.content().buckets;
-      if (recorded.rule.has_value()) {
-        job_.fusion = *recorded.rule;
+    } else if (!draft_.unfused.has_value()) {
+      ResolveRecordedFusion();
+    }
+  }
+
+  void ResolveHorovod(const HorovodDraft& asked) {
+    Horovod horovod;
+    horovod.fusion_bytes =
+        CheckedCount(At("horovod.fusion_bytes"), asked.fusion_bytes.value_or(kHorovodFusionBytes),
+                     int64_t{1}, INT64_MAX);
+    horovod.cycle_seconds = asked.cycle_seconds.value_or(kHorovodCycleSeconds);
+    if (!(horovod.cycle_seconds > 0 && horovod.cycle_seconds <= limits_.max_latency_seconds)) {
+      faults_.Add(At("horovod.cycle_seconds"),
+                  absl::StrCat(horovod.cycle_seconds, " is not above 0 and at most ",
+                               limits_.max_latency_seconds));
+    }
+    job_.fusion = horovod;
+  }
+
+  // The buckets of the recorded job. A model that PyTorch trained alone had none, and gets the
+  // default ones of DistributedDataParallel, with which it would be trained by several workers.
+  void ResolveRecordedFusion() {
+    const ProfileDraft& content = profile_.content();
+    if (content.buckets.has_value()) {
+      if (content.buckets->rule.has_value()) {
+        job_.fusion = *content.buckets->rule;
       } else {
-        job_.fusion = recorded;
+        job_.fusion = *content.buckets;
       }
+    } else if (profile_.has_collectives() && content.framework == kPytorchFramework &&
+               !content.recording.has_value()) {
+      job_.fusion = Buckets{};
     }
   }
 
@@ -536,6 +555,16 @@ AllReduce ResolveAllReduce(const Profile& profile, const AllReduceDraft& draft,
                            double bandwidth_bytes_per_second, FaultList& faults,
                            const AllReduceLimits& limits) {
   return AllReduceResolver(profile, draft, bandwidth_bytes_per_second, faults, limits).Run();
+}
+
+bool UsesLinksInsideNodes(int32_t workers, const AllReduce& job) {
+  if (workers == 1 || job.workers_per_node == 1 ||
+      job.algorithm == CollectiveAlgorithm::kMeasured)
+    return false;
+  // Between nodes the others count the links between them alone.
+  return workers <= job.workers_per_node || job.algorithm == CollectiveAlgorithm::kRing ||
+         job.algorithm == CollectiveAlgorithm::kHierarchical ||
+         job.algorithm == CollectiveAlgorithm::kGloo;
 }
 
 bool FillsNodes(int32_t workers, const AllReduce& job) {

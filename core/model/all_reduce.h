@@ -106,6 +106,18 @@ struct ByteSchedulerDraft {
   friend bool operator==(const ByteSchedulerDraft&, const ByteSchedulerDraft&) = default;
 };
 
+// The latency where none is asked for, seconds a message.
+// Between nodes, of TCP over a cluster's Ethernet.
+inline constexpr double kTypicalLatencySeconds = 25e-6;
+// Inside a node, the one that NCCL's tuning model has for a hop of a ring over NVLink, protocol
+// Simple. Source: src/graph/tuning.cc, NCCL 2.30.7.
+inline constexpr double kTypicalIntraNodeLatencySeconds = 3.4e-6;
+
+// Gradients as they stand in the profile, each by itself.
+struct Unfused {
+  friend bool operator==(const Unfused&, const Unfused&) = default;
+};
+
 // As asked for: what is empty has its default.
 struct AllReduceDraft {
   std::optional<CollectiveAlgorithm> algorithm;
@@ -131,6 +143,7 @@ struct AllReduceDraft {
   std::optional<Contention> contention;
   std::optional<int32_t> threads;
   std::optional<ByteSchedulerDraft> byte_scheduler;
+  std::optional<Unfused> unfused;
 
   friend bool operator==(const AllReduceDraft&, const AllReduceDraft&) = default;
 };
@@ -189,6 +202,9 @@ struct AllReduceLimits {
 AllReduce ResolveAllReduce(const Profile& profile, const AllReduceDraft& draft,
                            double bandwidth_bytes_per_second, FaultList& faults,
                            const AllReduceLimits& limits = {});
+
+// True if a collective of so many workers goes over links inside nodes, as its algorithm has it.
+bool UsesLinksInsideNodes(int32_t workers, const AllReduce& job);
 
 // True if so many workers fill nodes: they are on one, or on whole ones.
 bool FillsNodes(int32_t workers, const AllReduce& job);

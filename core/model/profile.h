@@ -218,6 +218,12 @@ struct ProfileDraft {
   friend bool operator==(const ProfileDraft&, const ProfileDraft&) = default;
 };
 
+// ProfileDraft::framework of profiles that were imported from PyTorch, and of those that were made
+// from layers that nobody recorded in a job.
+inline constexpr std::string_view kPytorchFramework = "pytorch";
+inline constexpr std::string_view kZooFramework = "model zoo";
+inline constexpr std::string_view kLayersFramework = "layer profile";
+
 class Profile {
  public:
   // Fails with INVALID_ARGUMENT, reason PROFILE_INVALID, and every fault with its path
@@ -256,6 +262,12 @@ class Profile {
   Profile OfWorkers(const std::vector<int32_t>& workers) const;
   // True if its workers meet in collectives, false if at parameter servers.
   bool has_collectives() const { return has_collectives_; }
+  // True if the recorded times of its transfers are of a link that they shared, so that they tell
+  // in which order it served them. Then in every recorded step, of every connection and direction,
+  // the bytes would take at most 1.02 of the time in which a transfer was under way, and all
+  // transfers together lasted 1.02 of either at least: they waited for each other. Times as if each
+  // transfer were alone are not such, nor those of the zoo and of layers, which nobody recorded.
+  bool knows_transfer_order() const { return knows_transfer_order_; }
   // Of the recorded steps, from a step's start to its last end.
   double mean_step_ns() const { return (*mean_step_ns_)[Index(RecordedAs(0))]; }
 
@@ -272,6 +284,7 @@ class Profile {
   std::shared_ptr<const std::vector<double>> mean_step_ns_;  // by worker of the content
   std::vector<int32_t> workers_;  // of the content, of which this is; empty: of all
   bool has_collectives_ = false;
+  bool knows_transfer_order_ = false;
 };
 
 }  // namespace stepcast

@@ -31,6 +31,8 @@ class ScenarioResolver {
     scenario_.bandwidth_bytes_per_second =
         draft_.bandwidth_bytes_per_second.value_or(profile_.platform().bandwidth_bytes_per_second);
     CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
+    // All other faults would follow from this one.
+    if (!CheckKind()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
     if (MeetsInCollectives()) {
       ResolveCollectives();
     } else {
@@ -49,6 +51,28 @@ class ScenarioResolver {
             profile_.has_collectives());
   }
 
+  // False, with a fault, where a communication is asked for that the profile was not recorded with,
+  // but by nothing that may ask for it.
+  bool CheckKind() {
+    if (std::holds_alternative<std::monostate>(draft_.communication)) return true;
+    const bool collectives = MeetsInCollectives();
+    if (collectives == profile_.has_collectives()) return true;
+    scenario_.assumed.Add(Assumed::kKind);
+    const bool asked = collectives || asked_.servers.has_value();
+    if (asked && !draft_.recorded_kind_only) return true;
+    const char* const own = collectives ? "all_reduce" : "parameter_servers";
+    const std::string why =
+        collectives ? "belongs to collectives, and the profile was recorded with parameter "
+                      "servers: ask about collectives by all_reduce alone (--all-reduce), without "
+                      "recorded_kind_only, or leave it out"
+                    : "belongs to parameter servers, and the profile was recorded with "
+                      "collectives: set parameter_servers.servers (--servers N) to ask about "
+                      "parameter servers, or leave it out";
+    if (draft_.set_fields.empty()) faults_.Add(own, why);
+    for (const std::string& field : draft_.set_fields) faults_.Add(field, why);
+    return false;
+  }
+
   void ResolveCollectives() {
     const auto* asked = std::get_if<AllReduceDraft>(&draft_.communication);
     AllReduce job = ResolveAllReduce(profile_, asked != nullptr ? *asked : AsRecorded(),
@@ -60,7 +84,31 @@ class ScenarioResolver {
                                profile_.recorded_workers()));
     }
     if (workers_known_) CheckWorkers("workers", scenario_.workers, job, faults_);
+    CheckLinksInsideNodes(job);
+    AssumeOfCollectives(asked != nullptr ? *asked : AllReduceDraft{}, job);
     scenario_.communication = std::move(job);
+  }
+
+  // The outer rate is none of theirs. Of a number of workers that is not given yet, any may come.
+  void CheckLinksInsideNodes(const AllReduce& job) {
+    const auto* asked = std::get_if<AllReduceDraft>(&draft_.communication);
+    if (asked == nullptr || asked->intra_node_bandwidth_bytes_per_second.has_value()) return;
+    if (!UsesLinksInsideNodes(draft_.workers.value_or(job.workers_per_node), job)) return;
+    faults_.Add("all_reduce.intra_node_bandwidth_bytes_per_second",
+                absl::StrCat("not given, and ", job.workers_per_node,
+                             " workers share a node (workers_per_node): its links are not those "
+                             "between nodes; give their rate (--intra-bandwidth), or a cluster "
+                             "preset that has it (--cluster)"));
+  }
+
+  void AssumeOfCollectives(const AllReduceDraft& asked, const AllReduce& job) {
+    AssumedValues& assumed = scenario_.assumed;
+    if (!asked.algorithm.has_value() && job.algorithm == CollectiveAlgorithm::kRing)
+      assumed.Add(Assumed::kAlgorithm);
+    if (!asked.latency_seconds.has_value()) assumed.Add(Assumed::kLatency);
+    if (!asked.intra_node_latency_seconds.has_value()) assumed.Add(Assumed::kIntraNodeLatency);
+    if (!asked.buckets.has_value() && !profile_.content().buckets.has_value())
+      assumed.Add(Assumed::kBuckets);
   }
 
   // Of a recording of several workers the times that its collectives took, and as many of them at
@@ -95,6 +143,7 @@ class ScenarioResolver {
         asked_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
     CheckParsingOverhead("parameter_servers.parsing_overhead", servers_.parsing_overhead, faults_);
     servers_.synchronization = asked_.synchronization.value_or(Synchronization::kAsynchronous);
+    if (!asked_.synchronization.has_value()) scenario_.assumed.Add(Assumed::kSynchronization);
     ResolveMultiplexing();
     ResolveLinkSharing();
     ResolveTransferOrder();
@@ -168,6 +217,7 @@ class ScenarioResolver {
     const int64_t recorded = profile_.platform().window_bytes;
     if (!asked_.multiplexing.has_value()) {
       if (recorded > 0) servers_.multiplexing = Window{.bytes = recorded};
+      if (recorded == 0) scenario_.assumed.Add(Assumed::kMultiplexing);
     } else if (const auto* window = std::get_if<WindowDraft>(&*asked_.multiplexing)) {
       const Window resolved{.bytes = CheckedBytes("parameter_servers.window.bytes",
                                                   window->bytes.value_or(recorded), 1),
@@ -190,7 +240,11 @@ class ScenarioResolver {
   }
 
   void ResolveLinkSharing() {
-    if (!asked_.link_sharing.has_value()) return;
+    if (!asked_.link_sharing.has_value()) {
+      scenario_.assumed.Add(Assumed::kLinkSharing);
+      if (TakesTurns()) servers_.link_sharing = Turns{};
+      return;
+    }
     if (std::holds_alternative<FirstCome>(*asked_.link_sharing))
       servers_.link_sharing = FirstCome{};
     const auto* turns = std::get_if<TurnsDraft>(&*asked_.link_sharing);
@@ -203,6 +257,18 @@ class ScenarioResolver {
       faults_.Add("parameter_servers.turns",
                   absl::StrCat("are of one parameter server, not of ", servers_.servers));
     }
+  }
+
+  // True if the link of the server was a real one, which takes segments from one worker after the
+  // other, and turns can be simulated.
+  bool TakesTurns() const {
+    return profile_.knows_transfer_order() && servers_.servers == 1 &&
+           std::none_of(draft_.worker_groups.begin(), draft_.worker_groups.end(),
+                        [&](const WorkerGroup& group) {
+                          return group.bandwidth_bytes_per_second.value_or(
+                                     scenario_.bandwidth_bytes_per_second) <
+                                 scenario_.bandwidth_bytes_per_second;
+                        });
   }
 
   // A turn costs as much to simulate as an operation, and a small quantum makes any number of them.
@@ -224,8 +290,12 @@ class ScenarioResolver {
 
   void ResolveTransferOrder() {
     const bool ranked = !asked_.transfer_priorities.empty();
+    const TransferOrder known =
+        profile_.knows_transfer_order() ? TransferOrder::kRecorded : TransferOrder::kGraph;
+    if (!asked_.transfer_order.has_value() && !ranked)
+      scenario_.assumed.Add(Assumed::kTransferOrder);
     servers_.transfer_order =
-        asked_.transfer_order.value_or(ranked ? TransferOrder::kExplicit : TransferOrder::kGraph);
+        asked_.transfer_order.value_or(ranked ? TransferOrder::kExplicit : known);
     const bool is_explicit = servers_.transfer_order == TransferOrder::kExplicit;
     if (is_explicit && !ranked)
       faults_.Add("parameter_servers.transfer_priorities", "none given, but EXPLICIT needs them");

@@ -105,13 +105,19 @@ struct ParameterServersDraft {
 // Empty: as the profile was recorded.
 using CommunicationDraft = std::variant<std::monostate, ParameterServersDraft, AllReduceDraft>;
 
-// A scenario as asked for: what is empty is as in the profile.
+// A scenario as asked for: what is empty is as in the profile. Only parameter servers with a number
+// of them, and collectives, may be another kind of communication than the profile's.
 struct ScenarioDraft {
   std::optional<int32_t> workers;
   std::optional<double> bandwidth_bytes_per_second;
   CommunicationDraft communication;
   std::vector<int64_t> start_offsets_ns;
   std::vector<WorkerGroup> worker_groups;
+  // Refuse a communication of another kind than the profile's, whatever it has.
+  bool recorded_kind_only = false;
+  // Paths of what the caller set in the communication, `all_reduce.threads`: a fault of its kind is
+  // told there. Empty: at the communication.
+  std::vector<std::string> set_fields;
 
   // The draft of parameter servers: empty, where something else was asked for.
   const ParameterServersDraft& servers() const {
@@ -143,6 +149,34 @@ struct ParameterServers {
 };
 using Communication = std::variant<ParameterServers, AllReduce>;
 
+// The values of a scenario that were neither recorded nor asked for and move the answer; and a
+// change of kind, which was asked for and moves all of it.
+enum class Assumed : uint8_t {
+  kKind,
+  kTransferOrder,
+  kLinkSharing,
+  kMultiplexing,
+  kSynchronization,
+  kAlgorithm,
+  kLatency,
+  kIntraNodeLatency,
+  kBuckets,
+};
+
+// A set of them. All sets are equal: a scenario is the same whoever chose its values.
+class AssumedValues {
+ public:
+  void Add(Assumed value) { bits_ |= BitOf(value); }
+  bool Has(Assumed value) const { return (bits_ & BitOf(value)) != 0; }
+
+  friend bool operator==(const AssumedValues&, const AssumedValues&) { return true; }
+
+ private:
+  static uint32_t BitOf(Assumed value) { return uint32_t{1} << static_cast<uint32_t>(value); }
+
+  uint32_t bits_ = 0;
+};
+
 // A scenario with every default filled in, checked against its profile.
 struct Scenario {
   int32_t workers = 1;
@@ -151,6 +185,7 @@ struct Scenario {
   Communication communication;
   std::vector<int64_t> start_offsets_ns;   // empty, or one a worker
   std::vector<WorkerGroup> worker_groups;  // empty: all as recorded; else every field is set
+  AssumedValues assumed;
 
   bool has_servers() const { return std::holds_alternative<ParameterServers>(communication); }
   // 0 where workers meet in collectives.

@@ -57,6 +57,14 @@ ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& b
   return varied;
 }
 
+ScenarioDraft WithServers(const ScenarioDraft& draft, int32_t servers, int32_t most) {
+  ScenarioDraft chosen = draft;
+  ParameterServersDraft& asked = chosen.servers();
+  asked.servers = servers;
+  if (most > 1 && !asked.link_sharing.has_value()) asked.link_sharing = EqualShares{};
+  return chosen;
+}
+
 absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
                                          const Scenario* known) {
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft);

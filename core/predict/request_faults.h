@@ -41,6 +41,11 @@ class RequestFaults {
 absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
                                          const Scenario* known = nullptr);
 
+// The scenario with so many servers, one of the numbers up to `most` that a request has tried: to
+// try numbers of servers is to ask for servers. Unless said otherwise all share links alike,
+// equally, or the sharing would be compared and not the numbers.
+ScenarioDraft WithServers(const ScenarioDraft& draft, int32_t servers, int32_t most);
+
 // The scenario without what fixes the number of workers, each of which is a fault at
 // `scenario.FIELD`; `because` says what varies it.
 ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because,

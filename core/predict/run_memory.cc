@@ -158,7 +158,8 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
 }
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
-  const auto& [workers, bandwidth, communication, offsets, groups] = scenario;
+  const auto& [workers, bandwidth, communication, offsets, groups, assumed] = scenario;
+  static_cast<void>(assumed);
   bytes.Add(workers);
   bytes.Add(bandwidth);
   bytes.Add(static_cast<uint64_t>(communication.index()));

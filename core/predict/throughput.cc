@@ -34,11 +34,13 @@ std::vector<Asked> ListScenarios(const ThroughputDraft& draft, RequestFaults& fa
       const std::string path = absl::StrCat("scenarios[", i, "]");
       list.push_back(
           {.path = path, .workers_path = path + ".workers", .draft = draft.scenarios[i]});
+      list.back().draft.workers = draft.scenarios[i].workers.value_or(1);
     }
     return list;
   }
-  const ScenarioDraft base = draft.scenario.value_or(ScenarioDraft{});
+  ScenarioDraft base = draft.scenario.value_or(ScenarioDraft{});
   if (draft.worker_counts.empty()) {
+    base.workers = base.workers.value_or(1);
     list.push_back({.path = "scenario", .workers_path = "scenario.workers", .draft = base});
     return list;
   }
@@ -111,7 +113,11 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
   }
   if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
   ThroughputAnswer answer;
-  for (const size_t index : wanted) answer.predictions.push_back(points.Summarize(index));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    answer.predictions.push_back(points.Summarize(wanted[i]));
+    // An equal scenario's may have been assumed where this one's were asked for.
+    answer.predictions.back().scenario.assumed = query.scenarios[i].assumed;
+  }
   answer.simulation = points.Statistics();
   return answer;
 }

@@ -24,7 +24,7 @@ namespace stepcast {
 
 // The version of the engine: the same version, profile, scenario, options and seed give the same
 // answer.
-inline constexpr char kEngineVersion[] = "4";
+inline constexpr char kEngineVersion[] = "5";
 
 struct Interval {
   double lower = 0;

@@ -73,7 +73,10 @@ ScenarioDraft WithoutWorkers(const ScenarioDraft& draft, RequestFaults& faults) 
 std::vector<Scenario> ResolveServers(const Profile& profile, const RecommendationDraft& draft,
                                      const Counts& counts, RequestFaults& faults) {
   const ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
-  absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, free);
+  const bool chooses_servers = draft.max_parameter_servers.has_value() &&
+                               std::holds_alternative<ParameterServersDraft>(free.communication);
+  absl::StatusOr<Scenario> scenario =
+      ResolveRunnable(profile, chooses_servers ? WithServers(free, 1, 1) : free);
   faults.AddPart("scenario", scenario.status());
   if (scenario.ok() && !scenario->has_servers() && draft.max_parameter_servers.has_value()) {
     faults.Add("constraints.max_parameter_servers",
@@ -105,9 +108,8 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   std::vector<Scenario> scenarios;
   if (!scenario.ok()) return scenarios;
   for (int32_t servers = 1; servers <= most; ++servers) {
-    ScenarioDraft chosen = free;
-    chosen.servers().servers = servers;
-    absl::StatusOr<Scenario> resolved = ResolveRunnable(profile, chosen);
+    absl::StatusOr<Scenario> resolved =
+        ResolveRunnable(profile, WithServers(free, servers, most));
     // Whatever is wrong with it now is so because of the servers.
     if (!resolved.ok()) {
       faults.Add(kField, absl::StrCat(most, " means trying ", servers,

@@ -185,11 +185,11 @@ class StrategyAdviser {
   const char* KeptText() const {
     if (query_.memory_is_requests)
       return "operations keep what memory.kept_outputs says until all after them are undone";
-    if (recorded_.framework() == "model zoo") {
+    if (recorded_.framework() == kZooFramework) {
       return "every layer's output is kept in float32, of the zoo's shapes, until its backward "
              "operation has ended";
     }
-    if (recorded_.framework() == "pytorch") {
+    if (recorded_.framework() == kPytorchFramework) {
       return "the forward pass keeps what autograd saves of the operations that were recorded, by "
              "the shapes of their inputs, each tensor once: an input is the latest tensor of its "
              "shape that nothing has read yet";

@@ -63,7 +63,7 @@ void RefuseWhatWasRecorded(const Profile& profile, const TraceDraft& draft, Requ
     faults.Add("recording", "the profile holds no recording of several workers");
     return;
   }
-  if (draft.scenario != ScenarioDraft{})
+  if (draft.scenario != ScenarioDraft{.recorded_kind_only = draft.scenario.recorded_kind_only})
     faults.Add("scenario", "must not be set with recording, which is shown as it was recorded");
   if (draft.options.seed)
     faults.Add("options.seed",

@@ -191,7 +191,7 @@ absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions
 
   ProfileDraft draft{.display_name = std::string(model),
                      .model = std::string(model),
-                     .framework = "model zoo",
+                     .framework = std::string(kZooFramework),
                      .batch_size = options.batch_size};
   draft.platform = options.platform;
   if (options.communication == ZooCommunication::kAllReduce)

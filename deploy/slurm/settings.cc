@@ -122,6 +122,14 @@ absl::Status TakeNodeRule(const std::string& name, const std::string& value, Set
   return absl::OkStatus();
 }
 
+absl::Status TakeRate(const std::string& name, const std::string& value, double& rate) {
+  client::AdviceQuestion question;
+  if (!client::SetAdviceField("intra-bandwidth", value, question).ok())
+    return Wrong(name, value, "bytes per second from 1 to 1e15");
+  rate = question.intra_node_bandwidth_bytes_per_second;
+  return absl::OkStatus();
+}
+
 // Any objective but deadline, which needs examples that are a job's own.
 absl::Status TakeObjective(const std::string& name, const std::string& value,
                            std::string& objective) {
@@ -158,6 +166,10 @@ std::map<std::string, Take> TakesOf(Settings& settings, FileReader read) {
       {"raise-min", Switch(settings.raise_min)},
       {"workers-per-node",
        [&](const auto& name, const auto& value) { return TakeNodeRule(name, value, settings); }},
+      {"intra-bandwidth",
+       [&](const auto& name, const auto& value) {
+         return TakeRate(name, value, settings.intra_node_bandwidth_bytes_per_second);
+       }},
       {"objective",
        [&](const auto& name, const auto& value) {
          return TakeObjective(name, value, settings.objective);

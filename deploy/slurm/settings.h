@@ -38,6 +38,7 @@ struct Settings {
   Mode mode = Mode::kAdvise;
   NodeRule node_rule = NodeRule::kAuto;
   int32_t workers_per_node = 1;
+  double intra_node_bandwidth_bytes_per_second = 0;  // of comments that name none; 0: not given
   bool raise_min = false;  // with kSet: the least number of nodes, too, to the least worth starting
   std::string objective = "knee";  // of comments that name none
   v1::Prices prices;

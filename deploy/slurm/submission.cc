@@ -79,6 +79,10 @@ absl::StatusOr<AdviceQuestion> TextQuestion(std::string_view text, const Setting
     const absl::Status set = client::SetAdviceField("objective", settings.objective, *question);
     if (!set.ok()) return set;
   }
+  if (!Has(text, "intra-bandwidth")) {
+    question->intra_node_bandwidth_bytes_per_second =
+        settings.intra_node_bandwidth_bytes_per_second;
+  }
   v1::Prices prices = settings.prices;
   prices.MergeFrom(question->prices);
   question->prices = prices;

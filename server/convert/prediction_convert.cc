@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bandwidth.h"
+#include "core/model/assumptions.h"
 #include "server/convert/enum_table.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/scenario_convert.h"
@@ -72,6 +73,14 @@ v1::Warning ToWire(const Warning& warning) {
   return wire;
 }
 
+v1::Assumption ToWire(const Assumption& assumption) {
+  v1::Assumption wire;
+  wire.set_field("scenario." + assumption.field);
+  wire.set_value(assumption.value);
+  wire.set_message(assumption.message);
+  return wire;
+}
+
 v1::SimulationStatistics ToWire(const SimulationStatistics& simulation, double engine_seconds) {
   v1::SimulationStatistics wire;
   wire.set_simulated_operations(simulation.simulated_operations);
@@ -122,6 +131,8 @@ v1::Prediction ToWire(const Prediction& prediction) {
   }
   if (prediction.collectives.has_value())
     *wire.mutable_collectives() = ReportToWire(*prediction.collectives);
+  for (const Assumption& assumption : AssumptionsOf(prediction.scenario))
+    *wire.add_assumptions() = ToWire(assumption);
   return wire;
 }
 

@@ -4,6 +4,7 @@
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
 
+#include "core/model/assumptions.h"
 #include "server/convert/prediction_requests.h"
 #include "server/convert/profile_convert.h"
 #include "stepcast/v1/calibration.pb.h"
@@ -29,6 +30,7 @@ v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer);
 v1::Prediction ToWire(const Prediction& prediction);
 v1::ConfidenceInterval ToWire(const Interval& interval);
 v1::Warning ToWire(const Warning& warning);
+v1::Assumption ToWire(const Assumption& assumption);
 v1::SimulationStatistics ToWire(const SimulationStatistics& simulation, double engine_seconds);
 
 CompareModelsCall FromWire(const v1::CompareModelsRequest& wire);

@@ -177,7 +177,25 @@ AllReduceDraft CollectivesFromWire(const v1::AllReduce& wire, const std::string&
   if (wire.has_groups()) draft.groups = GroupsFromWire(wire.groups());
   if (wire.has_contention()) draft.contention = FromWire(wire.contention());
   if (wire.has_threads()) draft.threads = wire.threads();
+  if (wire.has_unfused()) draft.unfused = Unfused{};
   return draft;
+}
+
+// Adds the fields that are set in the message, which lies at `path` of a scenario: of a message in
+// it those that are set there, as `window.bytes` is set by hand and `window` is not.
+void AddSetFields(const google::protobuf::Message& message, const std::string& path,
+                  std::vector<std::string>& paths) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> set;
+  reflection.ListFields(message, &set);
+  for (const FieldDescriptor* field : set) {
+    const std::string field_path = absl::StrCat(path, ".", std::string(field->name()));
+    const size_t before = paths.size();
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_repeated())
+      AddSetFields(reflection.GetMessage(message, field), field_path, paths);
+    if (paths.size() == before) paths.push_back(field_path);
+  }
 }
 
 v1::AllReduce CollectivesToWire(const AllReduce& job) {
@@ -198,6 +216,8 @@ v1::AllReduce CollectivesToWire(const AllReduce& job) {
     wire.mutable_byte_scheduler()->set_credit_bytes(scheduler->credit_bytes);
   } else if (const auto* groups = std::get_if<GradientGroups>(&job.fusion)) {
     GroupsToWire(*groups, *wire.mutable_groups());
+  } else if (std::holds_alternative<std::monostate>(job.fusion)) {
+    wire.mutable_unfused();
   }
   for (const MeasuredCollective& point : job.measured) *wire.add_measured() = ToWire(point);
   wire.set_concurrent_collectives(job.concurrent_collectives);
@@ -312,10 +332,13 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
   if (wire.has_parameter_servers()) {
     draft.communication =
         ServersFromWire(wire.parameter_servers(), absl::StrCat(path, ".parameter_servers"), faults);
+    AddSetFields(wire.parameter_servers(), "parameter_servers", draft.set_fields);
   } else if (wire.has_all_reduce()) {
     draft.communication =
         CollectivesFromWire(wire.all_reduce(), absl::StrCat(path, ".all_reduce"), faults);
+    AddSetFields(wire.all_reduce(), "all_reduce", draft.set_fields);
   }
+  draft.recorded_kind_only = wire.recorded_kind_only();
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};
   for (const v1::WorkerGroup& group : wire.worker_groups())
     draft.worker_groups.push_back(GroupFromWire(group));

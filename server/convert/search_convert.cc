@@ -307,6 +307,16 @@ v1::OptimizeCommunicationResponse ToWire(const OptimizeCommunicationAnswer& answ
   }
   wire.set_advice_changes(tuned.advice_changes);
   for (const Warning& warning : tuned.warnings) *wire.add_warnings() = ToWire(warning);
+  std::vector<Assumption> told;
+  for (const Tuning& tuning : tuned.tunings) {
+    for (const TunedStrategy& strategy : tuning.strategies) {
+      for (const Assumption& assumption : AssumptionsOf(strategy.scenario)) {
+        if (std::find(told.begin(), told.end(), assumption) != told.end()) continue;
+        told.push_back(assumption);
+        *wire.add_assumptions() = ToWire(assumption);
+      }
+    }
+  }
   *wire.mutable_simulation() = ToWire(tuned.simulation, answer.context.engine_seconds);
   wire.set_profile_digest(answer.context.profile_digest);
   wire.set_engine_version(kEngineVersion);

@@ -254,8 +254,10 @@ class Collector {
   void CollectTheOtherKind() {
     auto request = Ask<v1::PredictThroughputRequest>();
     const bool to_servers = IsAllReduce(prediction_.predictions(0));
+    request.mutable_scenario()->set_recorded_kind_only(false);
     if (to_servers) {
       request.mutable_scenario()->mutable_parameter_servers()->Clear();
+      request.mutable_scenario()->mutable_parameter_servers()->set_servers(1);
     } else {
       request.mutable_scenario()->mutable_all_reduce()->Clear();
     }

@@ -45,6 +45,9 @@ struct AdviceQuestion {
   // Workers of a node, for jobs that fill nodes: both ends are multiples of it. More than 1 of jobs
   // whose workers meet in collectives alone; the question of any other is FAILED_PRECONDITION.
   int32_t workers_per_node = 1;
+  // Of a link inside a node; with workers_per_node above 1 the server refuses to guess it. 0: not
+  // given.
+  double intra_node_bandwidth_bytes_per_second = 0;
   AdviceUnit unit = AdviceUnit::kWorkers;
   AdviceObjective objective = AdviceObjective::kKnee;
   double min_efficiency = 0;                         // of kEfficiency; above 0, at most 1
@@ -58,7 +61,8 @@ struct AdviceQuestion {
 // `profile` among them; at most 1,024 bytes.
 //
 //   profile=NAME       objective=knee (default) | throughput | efficiency=0.8 | deadline=6h | cost
-//   examples=1000000   min=2   max=16   workers-per-node=4   worker-hour=2.5   node-hour=20
+//   examples=1000000   min=2   max=16   workers-per-node=4   intra-bandwidth=300e9 (bytes/s)
+//   worker-hour=2.5    node-hour=20
 //
 // Fields that need each other (a deadline examples, cost a price, min at most max) are checked by
 // CheckAdviceQuestion, so that a caller can add what the text leaves out.

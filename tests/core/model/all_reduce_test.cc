@@ -48,7 +48,7 @@ AllReduce Resolved(const AllReduceDraft& job, const Profile& profile = Gradient(
 }
 
 TEST(AllReduceTest, WhatIsUnsetHasItsDefault) {
-  const AllReduce expected{.intra_node_bandwidth_bytes_per_second = 1e8};
+  const AllReduce expected{.latency_seconds = 25e-6, .intra_node_bandwidth_bytes_per_second = 1e8};
   EXPECT_EQ(Resolved({}), expected);
   const absl::StatusOr<Scenario> unasked = ResolveScenario(Gradient(), {.workers = 4});
   ASSERT_TRUE(unasked.ok()) << unasked.status();
@@ -117,6 +117,83 @@ TEST(AllReduceTest, TheRecordingsBucketsCountUnlessOthersAreAskedFor) {
   EXPECT_EQ(Resolved({.buckets = rule}, sizes).fusion, Fusion(rule));
   draft.buckets = RecordedBuckets{.rule = rule};
   EXPECT_EQ(Resolved({}, Profile::Create(draft).value()).fusion, Fusion(rule));
+}
+
+TEST(AllReduceTest, LatenciesAreTypicalOnesWhereTheAlgorithmHasNone) {
+  const auto latencies = [](AllReduceDraft job) {
+    const AllReduce resolved = Resolved(job);
+    return std::pair(resolved.latency_seconds, resolved.intra_node_latency_seconds);
+  };
+  using Algorithm = CollectiveAlgorithm;
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kHierarchical, Algorithm::kTree,
+                                    Algorithm::kHalvingDoubling, Algorithm::kGloo}) {
+    AllReduceDraft job{.algorithm = algorithm};
+    EXPECT_EQ(latencies(job), std::pair(25e-6, 0.0)) << NameOf(algorithm);
+    job.workers_per_node = 2;
+    job.intra_node_bandwidth_bytes_per_second = 1e9;
+    EXPECT_EQ(latencies(job), std::pair(25e-6, 3.4e-6)) << NameOf(algorithm);
+    job.latency_seconds = 0;
+    job.intra_node_latency_seconds = 0;
+    EXPECT_EQ(latencies(job), std::pair(0.0, 0.0)) << NameOf(algorithm);
+  }
+  EXPECT_EQ(latencies({.measured = {{.workers = 2, .size_bytes = 10, .seconds = 1e-6}}}),
+            std::pair(0.0, 0.0));
+  EXPECT_EQ(latencies({.algorithm = Algorithm::kNccl,
+                       .workers_per_node = 2,
+                       .intra_node_bandwidth_bytes_per_second = 1e9}),
+            std::pair(0.0, 0.0));
+}
+
+TEST(AllReduceTest, PytorchWithoutBucketsGetsItsDefaultOnesUnlessAnythingElseIsAskedFor) {
+  ProfileDraft draft = GradientDraft();
+  const auto fusion_of = [&](const AllReduceDraft& job) {
+    return Resolved(job, Profile::Create(draft).value()).fusion;
+  };
+  EXPECT_EQ(fusion_of({}), Fusion());
+  draft.framework = "PyTorch";  // somebody's own word
+  EXPECT_EQ(fusion_of({}), Fusion());
+  draft.framework = "pytorch";
+  EXPECT_EQ(fusion_of({}), Fusion(Buckets{.first_bytes = 1 << 20, .cap_bytes = 25 << 20}));
+  EXPECT_EQ(fusion_of({.unfused = Unfused{}}), Fusion());
+  EXPECT_EQ(fusion_of({.horovod = HorovodDraft{}}), Fusion(Horovod{}));
+  EXPECT_EQ(fusion_of({.byte_scheduler = ByteSchedulerDraft{}}), Fusion(ByteScheduler{}));
+  EXPECT_EQ(fusion_of({.buckets = Buckets{.cap_bytes = 7}}), Fusion(Buckets{.cap_bytes = 7}));
+  draft.buckets = RecordedBuckets{.sizes_bytes = {1000}};
+  EXPECT_EQ(fusion_of({}), Fusion(*draft.buckets));
+  EXPECT_EQ(fusion_of({.unfused = Unfused{}}), Fusion());
+}
+
+TEST(AllReduceTest, LinksInsideANodeAreNeverPricedAsThoseBetweenNodes) {
+  const auto is_refused = [](CollectiveAlgorithm algorithm, int32_t workers, int32_t per_node) {
+    AllReduceDraft job{.algorithm = algorithm, .workers_per_node = per_node};
+    if (algorithm == CollectiveAlgorithm::kMeasured)
+      job.measured = {{.workers = 2, .size_bytes = 10, .seconds = 1e-6}};
+    const std::vector<Fault> faults = FaultsOf(job, workers);
+    if (faults.empty()) return false;
+    EXPECT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].field, "all_reduce.intra_node_bandwidth_bytes_per_second");
+    EXPECT_THAT(faults[0].description, HasSubstr("cluster preset"));
+    job.intra_node_bandwidth_bytes_per_second = 1e8;  // if it is said to be so
+    EXPECT_TRUE(FaultsOf(job, workers).empty());
+    return true;
+  };
+  using Algorithm = CollectiveAlgorithm;
+  for (const Algorithm algorithm :
+       {Algorithm::kRing, Algorithm::kHierarchical, Algorithm::kHalvingDoubling, Algorithm::kTree,
+        Algorithm::kGloo, Algorithm::kNccl}) {
+    EXPECT_TRUE(is_refused(algorithm, 4, 4)) << NameOf(algorithm);
+    EXPECT_TRUE(is_refused(algorithm, 2, 4)) << NameOf(algorithm);
+    EXPECT_FALSE(is_refused(algorithm, 1, 4)) << NameOf(algorithm);
+    EXPECT_FALSE(is_refused(algorithm, 4, 1)) << NameOf(algorithm);
+    const bool counts_inside = algorithm == Algorithm::kRing ||
+                               algorithm == Algorithm::kHierarchical ||
+                               algorithm == Algorithm::kGloo;
+    EXPECT_EQ(is_refused(algorithm, 8, 4), counts_inside) << NameOf(algorithm);
+  }
+  EXPECT_FALSE(is_refused(Algorithm::kMeasured, 4, 4));
+  // A number of workers that is chosen later may be any.
+  const AllReduceDraft tree{.algorithm = Algorithm::kTree, .workers_per_node = 4};
+  EXPECT_FALSE(ResolveScenario(Gradient(), {.communication = tree}).ok());
 }
 
 struct FaultCase {
@@ -320,6 +397,10 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
        "partition_bytes",
        "9 given, and horovod"},
       {{.horovod = HorovodDraft{}, .sharding = Sharding::kGradients}, "sharding", "horovod"},
+      {{.buckets = Buckets{}, .unfused = Unfused{}}, "unfused", "buckets are, too: which of both"},
+      {{.byte_scheduler = ByteSchedulerDraft{}, .unfused = Unfused{}},
+       "unfused",
+       "byte_scheduler is, too: which of both"},
       {{.horovod = HorovodDraft{}, .byte_scheduler = ByteSchedulerDraft{}},
        "byte_scheduler",
        "horovod is, too: which of both"},
@@ -459,23 +540,25 @@ TEST(AllReduceTest, AProfileOfAllReducesMayBeAskedAboutAgainstServersWhereParame
     return found;
   };
   EXPECT_THAT(faults_of(draft, {.servers = 3}), ::testing::IsEmpty());
-  EXPECT_THAT(faults_of(draft, {.transfer_order = TransferOrder::kRecorded}),
+  EXPECT_THAT(faults_of(draft, {.servers = 1, .transfer_order = TransferOrder::kRecorded}),
               ::testing::ElementsAre(HasSubstr("parameter_servers.transfer_order: RECORDED")));
   const size_t at = draft.operations.size() - 1;
   ASSERT_EQ(draft.operations[at].resource, Resource::kCollective);
   ProfileDraft unnamed = draft;
   unnamed.operations[at].parameter.clear();
-  EXPECT_THAT(faults_of(unnamed, {}), ::testing::ElementsAre(HasSubstr("names no parameter")));
+  EXPECT_THAT(faults_of(unnamed, {.servers = 1}),
+              ::testing::ElementsAre(HasSubstr("names no parameter")));
   ProfileDraft broadcast = draft;
   broadcast.operations[at].collective = Collective::kBroadcast;
-  EXPECT_THAT(faults_of(broadcast, {}), ::testing::ElementsAre(HasSubstr("is no ALL_REDUCE")));
+  EXPECT_THAT(faults_of(broadcast, {.servers = 1}),
+              ::testing::ElementsAre(HasSubstr("is no ALL_REDUCE")));
   ProfileDraft streams = draft;
   streams.operations.push_back({.name = "aside", .resource = Resource::kWorker, .stream = 1});
   for (RecordedStep& step : streams.steps) {
     step.start_ns.push_back(0);
     step.end_ns.push_back(1);
   }
-  EXPECT_THAT(faults_of(streams, {}),
+  EXPECT_THAT(faults_of(streams, {.servers = 1}),
               ::testing::ElementsAre(HasSubstr("on another stream than 0")));
 }
 
@@ -504,7 +587,10 @@ TEST(AllReduceTest, WorkersFillNodesAndHalvingNeedsAPowerOfTwo) {
     if (CanMeet(workers, four)) fill.push_back(workers);
     if (CanMeet(workers, halving)) halve.push_back(workers);
     EXPECT_EQ(FillsNodes(workers, four), CanMeet(workers, four));
-    EXPECT_EQ(FaultsOf({.workers_per_node = 4}, workers).empty(), CanMeet(workers, four));
+    EXPECT_EQ(
+        FaultsOf({.workers_per_node = 4, .intra_node_bandwidth_bytes_per_second = 1e9}, workers)
+            .empty(),
+        CanMeet(workers, four));
   }
   EXPECT_THAT(fill, ::testing::ElementsAre(1, 2, 3, 4, 8, 12, 16));
   EXPECT_THAT(halve, ::testing::ElementsAre(1, 2, 4, 8, 16));

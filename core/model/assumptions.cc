@@ -1,0 +1,122 @@
+#include "core/model/assumptions.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr double kMicroseconds = 1e6;
+
+std::string MebibytesText(int64_t bytes) {
+  return absl::StrCat(static_cast<double>(bytes) / (1 << 20), " MiB");
+}
+
+// Tells one scenario's; its methods are of one kind of job each.
+class AssumptionTeller {
+ public:
+  explicit AssumptionTeller(const Scenario& scenario)
+      : scenario_(scenario), several_(scenario.workers > 1) {}
+
+  std::vector<Assumption> Run() && {
+    if (scenario_.has_servers()) {
+      TellOfServers(scenario_.servers());
+    } else {
+      TellOfCollectives(scenario_.all_reduce());
+    }
+    return std::move(told_);
+  }
+
+ private:
+  bool Assumes(Assumed value) const { return scenario_.assumed.Has(value); }
+  void Tell(const char* field, std::string value, std::string message) {
+    told_.push_back({.field = field, .value = std::move(value), .message = std::move(message)});
+  }
+
+  void TellOfServers(const ParameterServers& job) {
+    if (Assumes(Assumed::kKind)) {
+      Tell("parameter_servers.servers",
+           absl::StrCat(job.servers, job.servers == 1 ? " server" : " servers"),
+           "The profile was recorded with collectives, and is asked about with parameter servers.");
+    }
+    if (Assumes(Assumed::kTransferOrder) && job.transfer_order == TransferOrder::kGraph) {
+      Tell("parameter_servers.transfer_order", "graph order",
+           "The recording does not tell in which order transfers are served, so it is the order in "
+           "which they are requested, of one instant that of the graph.");
+    }
+    if (Assumes(Assumed::kMultiplexing) && std::holds_alternative<WholeStream>(job.multiplexing)) {
+      Tell("parameter_servers.whole_stream", "whole streams",
+           "The profile's platform names no window, so a connection sends one tensor after the "
+           "other, each whole.");
+    }
+    if (several_) TellOfSharing(job);
+  }
+
+  void TellOfSharing(const ParameterServers& job) {
+    const auto* const turns = std::get_if<Turns>(&job.link_sharing);
+    if (Assumes(Assumed::kLinkSharing) && turns != nullptr) {
+      Tell("parameter_servers.turns.bytes", absl::StrCat("turns of ", turns->bytes, " bytes"),
+           "Workers share the server's link in turns of a segment, as hosts with Linux send them.");
+    } else if (Assumes(Assumed::kLinkSharing) &&
+               std::holds_alternative<EqualShares>(job.link_sharing)) {
+      Tell("parameter_servers.equal", "equal shares",
+           "Workers share a server's link equally at every instant.");
+    }
+    if (Assumes(Assumed::kSynchronization) &&
+        job.synchronization == Synchronization::kAsynchronous) {
+      Tell("parameter_servers.synchronization", "asynchronous steps",
+           "A worker does not wait for the others between its steps.");
+    }
+  }
+
+  void TellOfCollectives(const AllReduce& job) {
+    if (Assumes(Assumed::kKind)) {
+      Tell("all_reduce", "collectives",
+           "The profile was recorded with parameter servers, and is asked about with collectives.");
+    }
+    if (!several_) return;
+    if (Assumes(Assumed::kAlgorithm)) {
+      Tell("all_reduce.algorithm", absl::AsciiStrToLower(NameOf(job.algorithm)),
+           "No algorithm was given, so a collective goes round a ring.");
+    }
+    const bool between_nodes =
+        job.workers_per_node == 1 || scenario_.workers > job.workers_per_node;
+    if (Assumes(Assumed::kLatency) && between_nodes &&
+        job.latency_seconds == kTypicalLatencySeconds) {
+      Tell("all_reduce.latency_seconds", absl::StrCat(job.latency_seconds * kMicroseconds, "us"),
+           "No latency was given, so a message between nodes takes as long as is typical of "
+           "Ethernet beside its bytes.");
+    }
+    if (Assumes(Assumed::kIntraNodeLatency) && UsesLinksInsideNodes(scenario_.workers, job) &&
+        job.intra_node_latency_seconds == kTypicalIntraNodeLatencySeconds) {
+      Tell("all_reduce.intra_node_latency_seconds",
+           absl::StrCat(job.intra_node_latency_seconds * kMicroseconds, "us"),
+           "No latency inside a node was given, so a message there takes what NCCL's model has for "
+           "NVLink beside its bytes.");
+    }
+    const auto* const buckets = std::get_if<Buckets>(&job.fusion);
+    if (Assumes(Assumed::kBuckets) && buckets != nullptr && *buckets == Buckets{}) {
+      Tell("all_reduce.buckets",
+           absl::StrCat(MebibytesText(buckets->first_bytes), ", then ",
+                        MebibytesText(buckets->cap_bytes)),
+           "PyTorch recorded no buckets, so gradients are fused as DistributedDataParallel does by "
+           "default.");
+    }
+  }
+
+  const Scenario& scenario_;
+  const bool several_;
+  std::vector<Assumption> told_;
+};
+
+}  // namespace
+
+std::vector<Assumption> AssumptionsOf(const Scenario& scenario) {
+  return AssumptionTeller(scenario).Run();
+}
+
+}  // namespace stepcast
