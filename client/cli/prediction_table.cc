@@ -234,10 +234,9 @@ std::string AssumptionsText(const Predictions& predictions) {
   google::protobuf::RepeatedPtrField<v1::Assumption> told;
   for (const v1::Prediction& prediction : predictions) {
     for (const v1::Assumption& assumption : prediction.assumptions()) {
-      const bool known =
-          std::any_of(told.begin(), told.end(), [&](const v1::Assumption& earlier) {
-            return earlier.field() == assumption.field() && earlier.value() == assumption.value();
-          });
+      const bool known = std::any_of(told.begin(), told.end(), [&](const v1::Assumption& earlier) {
+        return earlier.field() == assumption.field() && earlier.value() == assumption.value();
+      });
       if (!known) *told.Add() = assumption;
     }
   }

@@ -141,8 +141,9 @@ std::string FlagsOf(const v1::Scenario& scenario) {
     add("--bandwidth", rate(scenario.bandwidth_bytes_per_second()));
   if (job.has_intra_node_bandwidth_bytes_per_second())
     add("--intra-bandwidth", rate(job.intra_node_bandwidth_bytes_per_second()));
-  if (job.latency_seconds() > 0) add("--latency", nanoseconds(job.latency_seconds()));
-  if (job.intra_node_latency_seconds() > 0)
+  // Without it, a latency that is typical is assumed, not 0.
+  if (job.has_latency_seconds()) add("--latency", nanoseconds(job.latency_seconds()));
+  if (job.has_intra_node_latency_seconds())
     add("--intra-latency", nanoseconds(job.intra_node_latency_seconds()));
   if (job.reduction_seconds_per_byte() > 0) {
     add("--reduction-seconds-per-byte", absl::StrFormat("%.4g", job.reduction_seconds_per_byte()));

@@ -223,11 +223,9 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       app, "--workers-per-node", "N",
       "Workers that share a node and its link (default 1); more need --intra-bandwidth",
       [this](int32_t count) { collectives().set_workers_per_node(count); }));
-  options.push_back(
-      AddParsedOption(app, "--latency", "TIME",
-                      "Of a message between nodes (default: 25us, typical of Ethernet)",
-                      parse_seconds,
-                      [this](double seconds) { collectives().set_latency_seconds(seconds); }));
+  options.push_back(AddParsedOption(
+      app, "--latency", "TIME", "Of a message between nodes (default: 25us, typical of Ethernet)",
+      parse_seconds, [this](double seconds) { collectives().set_latency_seconds(seconds); }));
   options.push_back(AddParsedOption(
       app, "--intra-bandwidth", "RATE", "Payload rate of a link inside a node: 300GB/s",
       [](const std::string& text) { return ParseRate(text); },

@@ -117,12 +117,12 @@ class AllReduceResolver {
 
   // True if at most one way of fusing is asked for. The second is refused beside the first.
   bool OneFusionAsked() {
-    const std::pair<const char*, bool> ways[] = {{"buckets are", draft_.buckets.has_value()},
-                                                 {"horovod is", draft_.horovod.has_value()},
-                                                 {"groups are", draft_.groups.has_value()},
-                                                 {"byte_scheduler is",
-                                                  draft_.byte_scheduler.has_value()},
-                                                 {"unfused is", draft_.unfused.has_value()}};
+    const std::pair<const char*, bool> ways[] = {
+        {"buckets are", draft_.buckets.has_value()},
+        {"horovod is", draft_.horovod.has_value()},
+        {"groups are", draft_.groups.has_value()},
+        {"byte_scheduler is", draft_.byte_scheduler.has_value()},
+        {"unfused is", draft_.unfused.has_value()}};
     const char* first = nullptr;
     for (const auto& [way, given] : ways) {
       if (!given) continue;
@@ -558,8 +558,7 @@ AllReduce ResolveAllReduce(const Profile& profile, const AllReduceDraft& draft,
 }
 
 bool UsesLinksInsideNodes(int32_t workers, const AllReduce& job) {
-  if (workers == 1 || job.workers_per_node == 1 ||
-      job.algorithm == CollectiveAlgorithm::kMeasured)
+  if (workers == 1 || job.workers_per_node == 1 || job.algorithm == CollectiveAlgorithm::kMeasured)
     return false;
   // Between nodes the others count the links between them alone.
   return workers <= job.workers_per_node || job.algorithm == CollectiveAlgorithm::kRing ||

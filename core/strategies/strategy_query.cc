@@ -163,7 +163,8 @@ absl::Status ResolveServers(const Profile& profile, const StrategyDraft& draft,
   RequestFaults faults;
   if (absl::Status status = CheckParameters(profile); !status.ok())
     faults.Add("profile", std::string(status.message()));
-  if (std::holds_alternative<AllReduceDraft>(draft.scenario.communication)) {
+  if (std::holds_alternative<AllReduceDraft>(draft.scenario.communication) &&
+      !draft.scenario.recorded_kind_only) {
     faults.Add("scenario.all_reduce",
                "the profile is of a job with parameter servers: strategies are for jobs as they "
                "were recorded");

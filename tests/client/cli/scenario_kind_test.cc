@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/cli/scenario_flags.h"
+
 #include "tests/client/support/local_program.h"
 
 namespace stepcast::client::scenario_kind_test {
@@ -91,9 +92,11 @@ std::vector<Row> Rows(const std::string& priorities) {
           {"--partition", kToCollectives, {"50000"}},
           {"--sharding", kToCollectives, {"optimizer"}},
           {"--fidelity", kToCollectives, {"expanded"}},
-          {"--workers-per-rack", kToCollectives,
+          {"--workers-per-rack",
+           kToCollectives,
            {"1", "--rack-bandwidth", "1GB/s", "--fidelity", "expanded"}},
-          {"--rack-bandwidth", kToCollectives,
+          {"--rack-bandwidth",
+           kToCollectives,
            {"1GB/s", "--workers-per-rack", "1", "--fidelity", "expanded"}},
           {"--overlap-slowdown", kToCollectives, {"1.5"}},
           {"--collective-slowdown", kToCollectives, {"1.5"}}};
@@ -192,17 +195,16 @@ TEST_F(ScenarioKindTest, AChangeThatWasAskedForIsALineOfTheAnswer) {
   EXPECT_THAT(to_collectives.out, HasSubstr("\nkind of job: The profile was recorded with "
                                             "parameter servers, and is asked about with "
                                             "collectives. (--all-reduce)\n"));
-  for (const std::string& same :
-       {Predict(servers_, {"--servers", "1"}, false).out,
-        Predict(collectives_, {"--all-reduce"}, false).out})
+  for (const std::string& same : {Predict(servers_, {"--servers", "1"}, false).out,
+                                  Predict(collectives_, {"--all-reduce"}, false).out})
     EXPECT_THAT(same, Not(HasSubstr("kind of job")));
 }
 
 TEST_F(ScenarioKindTest, WhatWasAssumedIsOneLineForAllRows) {
-  const Outcome outcome =
-      Run({"predict", collectives_, "--workers", "1,2,4", "--steps", "20"});
-  EXPECT_THAT(outcome.out, HasSubstr("\nassumed: algorithm ring (--algorithm), latency 25us "
-                                     "(--latency), buckets of 1 MiB, then 25 MiB (--bucket-cap)\n"));
+  const Outcome outcome = Run({"predict", collectives_, "--workers", "1,2,4", "--steps", "20"});
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\nassumed: algorithm ring (--algorithm), latency 25us "
+                        "(--latency), buckets of 1 MiB, then 25 MiB (--bucket-cap)\n"));
   const Outcome alone = Run({"predict", collectives_, "--workers", "1", "--steps", "20"});
   EXPECT_THAT(alone.out, Not(HasSubstr("assumed:")));
   const Outcome none =

@@ -153,7 +153,8 @@ TEST(CollectiveProgramTest, RecordedBucketsCountUnlessTheScenarioHasOthers) {
 }
 
 AllReduceDraft Threaded(std::vector<GradientGroup> groups) {
-  return {.groups = GradientGroups{std::move(groups)},
+  return {.latency_seconds = 0,
+          .groups = GradientGroups{std::move(groups)},
           .contention = Contention{.alpha2 = 1e-4,
                                    .overlapped = {.gamma1 = 5e8},
                                    .alone = {.gamma1 = 2e9, .gamma2 = 1e9, .gamma3 = 0.01}},

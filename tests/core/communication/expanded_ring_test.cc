@@ -58,6 +58,8 @@ RunResult RunOf(const Profile& profile, const ScenarioDraft& draft, int32_t step
 double Milliseconds(const Profile& profile, int32_t workers, AllReduceDraft job,
                     std::vector<WorkerGroup> groups = {}) {
   job.fidelity = Fidelity::kExpanded;
+  job.latency_seconds = job.latency_seconds.value_or(0);
+  job.intra_node_latency_seconds = job.intra_node_latency_seconds.value_or(0);
   const RunResult result = RunOf(
       profile, {.workers = workers, .communication = job, .worker_groups = std::move(groups)});
   EXPECT_EQ(result.joint_times.size(), 1U);

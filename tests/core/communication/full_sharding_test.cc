@@ -52,6 +52,7 @@ Profile ThreeLayers() {
 
 Scenario FullyShared(const Profile& profile, int32_t workers, AllReduceDraft job = {}) {
   job.sharding = Sharding::kFull;
+  job.latency_seconds = job.latency_seconds.value_or(0);
   return ResolveScenario(profile, {.workers = workers, .communication = job}).value();
 }
 
@@ -106,7 +107,7 @@ TEST(FullShardingTest, EveryInstantOfThreeLayersIsAsByHand) {
 TEST(FullShardingTest, OnASlowLinkComputationWaitsForEveryGather) {
   const Profile profile = ThreeLayers();
   ScenarioDraft draft{.workers = 4, .bandwidth_bytes_per_second = 1e8};
-  draft.communication = AllReduceDraft{.sharding = Sharding::kFull};
+  draft.communication = AllReduceDraft{.latency_seconds = 0, .sharding = Sharding::kFull};
   const auto times = FirstStep(profile, ResolveScenario(profile, draft).value());
   // 30 ms each, one after the other but for what waits for backward/3, /2 and /1.
   const std::map<std::string, std::pair<double, double>> expected = {

@@ -44,6 +44,10 @@ Profile TwoGradients(const std::vector<int64_t>& last_ns = {500}) {
 
 ComparisonAnswer Compared(const Profile& profile, ComparisonDraft draft) {
   if (!draft.options.steps_per_worker) draft.options.steps_per_worker = 100;
+  if (std::holds_alternative<std::monostate>(draft.scenario.communication))
+    draft.scenario.communication = AllReduceDraft{};
+  auto& job = std::get<AllReduceDraft>(draft.scenario.communication);
+  job.latency_seconds = job.latency_seconds.value_or(0);
   const absl::StatusOr<ComparisonQuery> query = ResolveComparison(profile, draft);
   EXPECT_TRUE(query.ok()) << query.status();
   absl::StatusOr<ComparisonAnswer> answer = CompareModels(profile, *query, NeverStop);
@@ -124,14 +128,16 @@ TEST(CollectiveComparisonTest, WithoutCountsThoseOfOneToEightThatMeetAreCompared
     return workers;
   };
   EXPECT_THAT(counts({}), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
-  EXPECT_THAT(counts({.workers_per_node = 3}), ElementsAre(1, 2, 3, 6));
+  EXPECT_THAT(counts({.workers_per_node = 3, .intra_node_bandwidth_bytes_per_second = 1e9}),
+              ElementsAre(1, 2, 3, 6));
   EXPECT_THAT(counts({.algorithm = CollectiveAlgorithm::kHalvingDoubling}),
               ElementsAre(1, 2, 4, 8));
 }
 
 TEST(CollectiveComparisonTest, CountsThatDoNotMeetAreNamed) {
   ComparisonDraft draft{.worker_counts = {2, 5}};
-  draft.scenario.communication = AllReduceDraft{.workers_per_node = 4};
+  draft.scenario.communication =
+      AllReduceDraft{.workers_per_node = 4, .intra_node_bandwidth_bytes_per_second = 1e9};
   const absl::Status status = ResolveComparison(TwoGradients(), draft).status();
   ASSERT_EQ(DetailsOf(status).faults.size(), 1U) << status;
   EXPECT_EQ(DetailsOf(status).faults[0].field, "worker_counts[1]");

@@ -64,7 +64,7 @@ Profile NoisyProfile(uint64_t seed) {
 }
 
 Execution Executed(const Profile& profile, double slowdown, uint64_t seed, int32_t steps = 25) {
-  AllReduceDraft how;
+  AllReduceDraft how{.latency_seconds = 0};
   if (slowdown > 1) how.overlap_slowdown = slowdown;
   const Scenario scenario = ResolveScenario(profile, {.workers = 4, .communication = how}).value();
   const JobProgram program = BuildJobProgram(profile, scenario, NeverStop).value();

@@ -127,8 +127,11 @@ TEST(RecordedPredictionTest, WithoutLinksCollectivesTakeTheirRecordedTimes) {
   // A ring of two sends 4/3 less, a ring of six 5/4 more.
   EXPECT_NEAR(length({.workers = 2}), recorded * 3 / 4, 1e-12);
   EXPECT_NEAR(length({.workers = 6}), recorded * 5 / 4, 1e-12);
-  EXPECT_NEAR(length({.workers = 3, .bandwidth_bytes_per_second = 1e9}), 4e-6 * 4 / 3, 1e-12);
-  EXPECT_NEAR(length({.workers = 3, .communication = AllReduceDraft{}}), 4e-6 * 4 / 3, 1e-12);
+  // Four messages go round, each with a typical latency unless another one is given.
+  EXPECT_NEAR(length({.workers = 3, .bandwidth_bytes_per_second = 1e9}),
+              4e-6 * 4 / 3 + 4 * kTypicalLatencySeconds, 1e-12);
+  EXPECT_NEAR(length({.workers = 3, .communication = AllReduceDraft{.latency_seconds = 0}}),
+              4e-6 * 4 / 3, 1e-12);
 }
 
 // Two collectives at once, the first of which takes longest: a prediction from the recording has

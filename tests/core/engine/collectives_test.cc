@@ -193,6 +193,7 @@ RandomJob MakeJob(uint64_t seed) {
     }
   }
   AllReduceDraft how;
+  how.latency_seconds = 0;
   if (random.Below(2) == 0) how.latency_seconds = round ? 1e-6 : 3.3e-5;
   if (random.Below(2) == 0) how.launch_seconds = round ? 1e-6 : 1.7e-5;
   if (random.Below(2) == 0) how.reduction_seconds_per_byte = round ? 1e-9 : 0.7e-10;
@@ -531,6 +532,7 @@ TEST(CollectivesTest, ContentionByHand) {
                     .end_ns = {10'000'000, 20'000'000, 0, beside_ms * 1'000'000, 5'000'000}}};
     const Profile profile = Profile::Create(std::move(draft)).value();
     const AllReduceDraft how{
+        .latency_seconds = 0,
         .groups = GradientGroups{{{.operations = {"gradient"}, .threads = 1000}}},
         .contention =
             Contention{.alpha2 = 5e-4, .overlapped = {.gamma1 = 5e8}, .alone = {.gamma1 = 1e9}}};

@@ -30,10 +30,8 @@ json JsonOf(const std::string& path) {
 ProfileDraft TwoTensors(int64_t first_end, int64_t second_end) {
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
   const auto transfer = [&](const char* name, Resource resource, const char* parameter) {
-    draft.operations.push_back({.name = name,
-                                .resource = resource,
-                                .size_bytes = 1'000'000,
-                                .parameter = parameter});
+    draft.operations.push_back(
+        {.name = name, .resource = resource, .size_bytes = 1'000'000, .parameter = parameter});
   };
   transfer("recv a", Resource::kDownlink, "a");
   transfer("recv b", Resource::kDownlink, "b");
@@ -41,8 +39,9 @@ ProfileDraft TwoTensors(int64_t first_end, int64_t second_end) {
       {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0, 1}});
   transfer("send a", Resource::kUplink, "a");
   draft.operations.back().waiting_for = {2};
-  draft.steps = {{.start_ns = {0, 0, 3'000'000, 9'000'000},
-                  .end_ns = {first_end * 1'000'000, second_end * 1'000'000, 9'000'000, 10'000'000}}};
+  draft.steps = {
+      {.start_ns = {0, 0, 3'000'000, 9'000'000},
+       .end_ns = {first_end * 1'000'000, second_end * 1'000'000, 9'000'000, 10'000'000}}};
   return draft;
 }
 
@@ -121,12 +120,12 @@ TEST(DefaultsOfServersTest, AreRecordedOrderAndTurnsWhereALinkWasRecorded) {
   ScenarioDraft equal{.workers = 2};
   equal.servers().link_sharing = EqualShares{};
   EXPECT_EQ(sharing(equal), LinkSharing(EqualShares{}));
-  EXPECT_EQ(sharing({.workers = 1, .worker_groups = {{.count = 1,
-                                                      .bandwidth_bytes_per_second = 5e8}}}),
-            LinkSharing(EqualShares{}));
-  EXPECT_EQ(sharing({.workers = 1, .worker_groups = {{.count = 1,
-                                                      .bandwidth_bytes_per_second = 5e9}}}),
-            LinkSharing(Turns{}));
+  EXPECT_EQ(
+      sharing({.workers = 1, .worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 5e8}}}),
+      LinkSharing(EqualShares{}));
+  EXPECT_EQ(
+      sharing({.workers = 1, .worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 5e9}}}),
+      LinkSharing(Turns{}));
   ScenarioDraft two{.workers = 2};
   two.servers().servers = 2;
   ProfileDraft named = known;
@@ -172,9 +171,8 @@ TEST(AssumptionsTest, OfServersAreWhatWasNeitherRecordedNorAskedFor) {
 
 // A computation and two gradients of 1 MB each.
 ProfileDraft Gradients() {
-  ProfileDraft draft{.framework = "pytorch",
-                     .batch_size = 1,
-                     .platform = {.bandwidth_bytes_per_second = 1e9}};
+  ProfileDraft draft{
+      .framework = "pytorch", .batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
   draft.operations = {{.name = "backward", .resource = Resource::kWorker}};
   for (const char* name : {"a", "b"}) {
     draft.operations.push_back({.name = name,
@@ -218,11 +216,11 @@ TEST(AssumptionsTest, OfCollectivesAreWhatMovesTheAnswerOfSoManyWorkers) {
 
 TEST(AssumptionsTest, AreNotTakenForDifferencesOfScenarios) {
   const Scenario assumed = Resolved(Gradients(), {.workers = 4});
-  const Scenario asked =
-      Resolved(Gradients(), {.workers = 4,
-                             .communication = AllReduceDraft{.algorithm = CollectiveAlgorithm::kRing,
-                                                             .latency_seconds = 25e-6,
-                                                             .buckets = Buckets{}}});
+  const Scenario asked = Resolved(
+      Gradients(), {.workers = 4,
+                    .communication = AllReduceDraft{.algorithm = CollectiveAlgorithm::kRing,
+                                                    .latency_seconds = 25e-6,
+                                                    .buckets = Buckets{}}});
   EXPECT_EQ(assumed, asked);
   EXPECT_THAT(AssumptionsOf(asked), IsEmpty());
 }

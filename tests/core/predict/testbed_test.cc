@@ -148,7 +148,8 @@ TEST(TestbedStartTest, TheDefaultStartIsNoWorseThanStartingTogether) {
             .steps_per_worker = 300, .start = i == 0 ? Start::kStaggered : Start::kSimultaneous};
         const ScenarioDraft scenario{
             .workers = point.at("workers").get<int32_t>(),
-            .communication = ParameterServersDraft{.transfer_order = TransferOrder::kRecorded}};
+            .communication = ParameterServersDraft{.link_sharing = EqualShares{},
+                                                   .transfer_order = TransferOrder::kRecorded}};
         const ThroughputQuery query =
             ResolveThroughput(profile, {.scenario = scenario, .options = options}).value();
         predicted[i] = PredictThroughput(profile, query, NeverStop)
@@ -169,6 +170,36 @@ TEST(TestbedStartTest, TheDefaultStartIsNoWorseThanStartingTogether) {
   ASSERT_EQ(points, 18);
   // Jobs that vary from step to step forget their start, so both are the same but for chance.
   EXPECT_LE(absolute[0] / points, absolute[1] / points + 0.005);
+}
+
+// The steady states of a question that says nothing but the number of workers, against the real
+// mean of restarts of a few seconds.
+TEST(TestbedDefaultTest, WhatTheRecordingKnowsIsEnough) {
+  const json measured = testing::ReadJsonFile(std::string(kFolder) + "measured.json");
+  double absolute = 0;
+  int points = 0;
+  std::printf("%14s %8s %18s %18s\n", "", "workers", "measured steps/s", "predicted");
+  for (const auto& [model, of_model] : measured.items()) {
+    const Profile profile = Load(model);
+    ThroughputDraft asked;
+    for (const json& point : of_model.at("points"))
+      asked.worker_counts.push_back(point.at("workers").get<int32_t>());
+    const ThroughputQuery query = ResolveThroughput(profile, asked).value();
+    const ThroughputAnswer answer = PredictThroughput(profile, query, NeverStop).value();
+    for (size_t i = 0; i < answer.predictions.size(); ++i, ++points) {
+      const json& point = of_model.at("points").at(i);
+      const double mean = point.at("mean").get<double>();
+      const double error = answer.predictions[i].steps_per_second / mean - 1;
+      absolute += std::abs(error);
+      std::printf("%14s %8d %10.2f +- %4.2f %10.2f %+5.1f %%\n", model.c_str(),
+                  asked.worker_counts[i], mean, point.at("standard_error").get<double>(),
+                  answer.predictions[i].steps_per_second, 100 * error);
+      if (asked.worker_counts[i] == 1) EXPECT_LT(std::abs(error), 0.06) << model;
+    }
+  }
+  std::printf("mean absolute error %.1f %%\n", 100 * absolute / points);
+  ASSERT_EQ(points, 18);
+  EXPECT_LT(absolute / points, 0.08);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, TestbedTest,
