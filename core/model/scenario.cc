@@ -68,8 +68,8 @@ class ScenarioResolver {
                     : "belongs to parameter servers, and the profile was recorded with "
                       "collectives: set parameter_servers.servers (--servers N) to ask about "
                       "parameter servers, or leave it out";
-    if (draft_.set_fields.empty()) faults_.Add(own, why);
-    for (const std::string& field : draft_.set_fields) faults_.Add(field, why);
+    if (draft_.set_fields.paths.empty()) faults_.Add(own, why);
+    for (const std::string& field : draft_.set_fields.paths) faults_.Add(field, why);
     return false;
   }
 

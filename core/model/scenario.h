@@ -105,6 +105,14 @@ struct ParameterServersDraft {
 // Empty: as the profile was recorded.
 using CommunicationDraft = std::variant<std::monostate, ParameterServersDraft, AllReduceDraft>;
 
+// Paths of what the caller set in the communication, `all_reduce.threads`: a fault of its kind is
+// told there, or, where they are none, at the communication. They are not part of what is asked.
+struct SetFields {
+  std::vector<std::string> paths;
+
+  friend bool operator==(const SetFields&, const SetFields&) { return true; }
+};
+
 // A scenario as asked for: what is empty is as in the profile. Only parameter servers with a number
 // of them, and collectives, may be another kind of communication than the profile's.
 struct ScenarioDraft {
@@ -115,9 +123,7 @@ struct ScenarioDraft {
   std::vector<WorkerGroup> worker_groups;
   // Refuse a communication of another kind than the profile's, whatever it has.
   bool recorded_kind_only = false;
-  // Paths of what the caller set in the communication, `all_reduce.threads`: a fault of its kind is
-  // told there. Empty: at the communication.
-  std::vector<std::string> set_fields;
+  SetFields set_fields;
 
   // The draft of parameter servers: empty, where something else was asked for.
   const ParameterServersDraft& servers() const {

@@ -332,11 +332,11 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
   if (wire.has_parameter_servers()) {
     draft.communication =
         ServersFromWire(wire.parameter_servers(), absl::StrCat(path, ".parameter_servers"), faults);
-    AddSetFields(wire.parameter_servers(), "parameter_servers", draft.set_fields);
+    AddSetFields(wire.parameter_servers(), "parameter_servers", draft.set_fields.paths);
   } else if (wire.has_all_reduce()) {
     draft.communication =
         CollectivesFromWire(wire.all_reduce(), absl::StrCat(path, ".all_reduce"), faults);
-    AddSetFields(wire.all_reduce(), "all_reduce", draft.set_fields);
+    AddSetFields(wire.all_reduce(), "all_reduce", draft.set_fields.paths);
   }
   draft.recorded_kind_only = wire.recorded_kind_only();
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};

@@ -37,8 +37,13 @@ int64_t MeanStepNs(const Profile& profile) {
   return sum / static_cast<int64_t>(profile.steps().size());
 }
 
+// Whatever the profile knows, in graph order and with equal shares unless a row says otherwise.
 Job JobOf(const Profile& profile, const ParameterServersDraft& servers) {
-  const Scenario scenario = Valid(ResolveScenario(profile, {.communication = servers}));
+  ParameterServersDraft asked = servers;
+  if (asked.transfer_priorities.empty())
+    asked.transfer_order = asked.transfer_order.value_or(TransferOrder::kGraph);
+  if (!asked.link_sharing.has_value()) asked.link_sharing = EqualShares{};
+  const Scenario scenario = Valid(ResolveScenario(profile, {.communication = asked}));
   auto program = std::make_shared<const Program>(BuildProgram(profile, scenario));
   Ranking ranking = Valid(RankingOf(profile, scenario, *program, NeverStop));
   return {.program = std::move(program),

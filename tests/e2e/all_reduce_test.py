@@ -52,7 +52,7 @@ def comparable(reply):
 
 class AllReduceTest(ServerTest):
     def predicted(self, profile, workers=1, job=None, **scenario):
-        asked = {"workers": workers, "all_reduce": job or {}, **scenario}
+        asked = {"workers": workers, "all_reduce": {"latency_seconds": 0, **(job or {})}, **scenario}
         request = {"inline_profile": profile, "scenario": asked, "options": {"steps_per_worker": 60}}
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         self.assert_sound(answer)
@@ -501,7 +501,7 @@ class AllReduceTest(ServerTest):
     def test_jobs_of_both_kinds_share_a_cluster(self):
         request = {
             "jobs": [
-                {"id": "collectives", "inline_profile": training(), "scenario": {"all_reduce": {"workers_per_node": 2}}, "max_workers": 6},
+                {"id": "collectives", "inline_profile": training(), "scenario": {"all_reduce": {"workers_per_node": 2, "intra_node_bandwidth_bytes_per_second": 1e9}}, "max_workers": 6},
                 {"id": "servers", "inline_profile": small(), "max_workers": 4},
                 {"id": "servers as collectives", "inline_profile": small(), "scenario": {"all_reduce": {}}, "max_workers": 4},
             ],

@@ -1,9 +1,11 @@
-"""How links are shared, how streams take turns, and which part of a job is predicted: each is answered, with the number that follows from it."""
+"""How links are shared, how streams take turns, which part of a job is predicted, and which kind of job: each is answered, with the number that follows from it."""
 
+import json
+import os
 import unittest
 
-from contract import from_json, prediction
-from sample import small
+from contract import allocation_pb2, details_of, details_within, from_json, grpc, prediction, prediction_request, scenario_pb2
+from sample import TOP, recorded, small
 from stepcastd import ServerTest
 
 
@@ -76,6 +78,159 @@ class ScenarioKindsTest(ServerTest):
             answer = self.predicted(small(), {sharing: {}}, options, workers=2)
             self.assert_steps(answer, steps / 0.1)
             self.assertFalse(answer.steady_state)
+
+
+def gradients(**changes):
+    """A job of all-reduces that PyTorch recorded without buckets: 30 ms of computation, and two gradients of 500 kB that each name a parameter."""
+    both = [
+        {"name": name, "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 500000, "parameter": name, "waiting_for": [1]} for name in ("b", "a")
+    ]
+    profile = {
+        "framework": "pytorch",
+        "batch_size": 8,
+        "platform": {"bandwidth_bytes_per_second": 1e9},
+        "operations": [{"name": "forward", "resource": "WORKER"}, {"name": "backward", "resource": "WORKER", "waiting_for": [0]}, *both],
+        "steps": [{"start_ns": [0, 10000000, 30000000, 30000000], "end_ns": [10000000, 30000000, 30000000, 30000000]}],
+    }
+    profile.update(changes)
+    return profile
+
+
+METHODS = ("PredictThroughput", "RecommendWorkers", "OptimizeOrder", "OptimizeCommunication", "CompareModels", "DiagnoseJob", "OptimizeJob", "GenerateTrace")
+
+
+class KindOfJobTest(ServerTest):
+    """The kind of a job is the recorded one unless another one is asked for."""
+
+    def call(self, method, profile, scenario):
+        reply = getattr(self.server.predictions, method)(from_json(prediction_request(method), {"inline_profile": profile, "scenario": scenario}))
+        return list(reply) if method == "GenerateTrace" else reply
+
+    def refused(self, method, profile, scenario):
+        with self.assertRaises(grpc.RpcError) as failure:
+            self.call(method, profile, scenario)
+        details = details_of(failure.exception)
+        self.assertEqual(details.code, grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertEqual(details.domain, "stepcast")
+        return details.violations
+
+    def predicted(self, profile, scenario, workers=2):
+        request = {"inline_profile": profile, "scenario": {"workers": workers, **scenario}, "options": {"steps_per_worker": 50}}
+        [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
+        return answer, {each.field: each for each in answer.assumptions}
+
+    def test_every_method_refuses_servers_that_nothing_asks_for_at_the_field_that_was_set(self):
+        for method in METHODS:
+            with self.subTest(method=method):
+                violations = self.refused(method, gradients(), {"parameter_servers": {"synchronization": "SYNCHRONOUS"}})
+                self.assertIn("set parameter_servers.servers", violations["scenario.parameter_servers.synchronization"])
+                self.assertIn("scenario.parameter_servers", self.refused(method, gradients(), {"parameter_servers": {}}))
+        jobs = [{"id": "a", "inline_profile": gradients(), "max_workers": 2, "scenario": {"parameter_servers": {"first_come": {}}}}]
+        request = from_json(allocation_pb2.AllocateWorkersRequest(), {"jobs": jobs, "capacity": {"workers": 2}})
+        try:
+            [allocation] = self.server.predictions.AllocateWorkers(request).allocations
+            violations = details_within(allocation.error).violations
+        except grpc.RpcError as error:
+            violations = details_of(error).violations
+        self.assertTrue(any(field.endswith("scenario.parameter_servers.first_come") for field in violations), violations)
+
+    def test_every_field_of_servers_but_their_number_is_refused_for_a_job_of_collectives(self):
+        for field in scenario_pb2.ParameterServers.DESCRIPTOR.fields:
+            with self.subTest(field=field.name):
+                servers = scenario_pb2.ParameterServers()
+                if field.label == field.LABEL_REPEATED:
+                    servers.transfer_priorities["a"] = 1
+                elif field.message_type is not None:
+                    getattr(servers, field.name).SetInParent()
+                else:
+                    setattr(servers, field.name, 2)
+                request = from_json(prediction.PredictThroughputRequest(), {"inline_profile": gradients(), "options": {"steps_per_worker": 50}})
+                request.scenario.parameter_servers.CopyFrom(servers)
+                if field.name == "servers":
+                    self.assertTrue(self.server.predictions.PredictThroughput(request).predictions)
+                    continue
+                with self.assertRaises(grpc.RpcError) as failure:
+                    self.server.predictions.PredictThroughput(request)
+                self.assertEqual(list(details_of(failure.exception).violations), [f"scenario.parameter_servers.{field.name}"])
+
+    def test_who_wants_the_recorded_kind_alone_is_refused_both_others(self):
+        only = {"recorded_kind_only": True}
+        for method in METHODS:
+            with self.subTest(method=method):
+                violations = self.refused(method, small(), {"all_reduce": {"latency_seconds": 2e-5, "buckets": {"cap_bytes": 9}}, **only})
+                self.assertLessEqual({"scenario.all_reduce.latency_seconds", "scenario.all_reduce.buckets.cap_bytes"}, set(violations))
+                self.assertIn("scenario.parameter_servers.servers", self.refused(method, gradients(), {"parameter_servers": {"servers": 2}, **only}))
+        self.assertEqual(self.predicted(small(), {"parameter_servers": {"servers": 1}, **only})[0].scenario.WhichOneof("communication"), "parameter_servers")
+        self.assertEqual(self.predicted(gradients(), {"all_reduce": {"latency_seconds": 0}, **only})[0].scenario.WhichOneof("communication"), "all_reduce")
+
+    def test_a_change_that_was_asked_for_is_told(self):
+        answer, told = self.predicted(gradients(), {"parameter_servers": {"servers": 2, "transfer_order": "TAC"}})
+        self.assertEqual(answer.scenario.parameter_servers.servers, 2)
+        self.assertEqual(told["scenario.parameter_servers.servers"].value, "2 servers")
+        self.assertIn("recorded with collectives", told["scenario.parameter_servers.servers"].message)
+        answer, told = self.predicted(small(), {"all_reduce": {}})
+        self.assertIn("recorded with parameter servers", told["scenario.all_reduce"].message)
+        for profile in (small(), gradients()):
+            self.assertFalse({"scenario.parameter_servers.servers", "scenario.all_reduce"} & set(self.predicted(profile, {})[1]))
+
+    def test_what_was_neither_recorded_nor_asked_for_is_told_with_its_value(self):
+        answer, told = self.predicted(gradients(), {}, workers=4)
+        # A ring's 6 messages of 250 kB and 25 us: both gradients are below the first bucket's MiB, and go together.
+        self.assertAlmostEqual(answer.steps_per_second * (0.030 + 6 * (0.00025 + 25e-6)) / 4, 1, delta=1e-6)
+        self.assertEqual(
+            {field: each.value for field, each in told.items()},
+            {
+                "scenario.all_reduce.algorithm": "ring",
+                "scenario.all_reduce.latency_seconds": "25us",
+                "scenario.all_reduce.buckets": "1 MiB, then 25 MiB",
+            },
+        )
+        self.assertEqual(answer.scenario.all_reduce.latency_seconds, 25e-6)
+        self.assertEqual((answer.scenario.all_reduce.buckets.first_bytes, answer.scenario.all_reduce.buckets.cap_bytes), (1 << 20, 25 << 20))
+        self.assertTrue(all(each.message.endswith(".") for each in told.values()))
+        # What is in force may be asked for, and then nothing is assumed.
+        again, told = self.predicted(gradients(), {"all_reduce": {"algorithm": "RING", "latency_seconds": 25e-6, "buckets": {}}}, workers=4)
+        self.assertEqual((again.steps_per_second, told), (answer.steps_per_second, {}))
+        free, told = self.predicted(gradients(), {"all_reduce": {"algorithm": "RING", "latency_seconds": 0, "unfused": {}}}, workers=4)
+        self.assertAlmostEqual(free.steps_per_second * (0.030 + 6 * 0.00025) / 4, 1, delta=1e-6)
+        self.assertTrue(free.scenario.all_reduce.HasField("unfused"))
+        self.assertEqual(told, {})
+        self.assertEqual(self.predicted(gradients(), {}, workers=1)[1], {})
+        by_hand, told = self.predicted(gradients(framework=""), {}, workers=4)
+        self.assertAlmostEqual(by_hand.steps_per_second * (0.030 + 6 * 0.00025 + 12 * 25e-6) / 4, 1, delta=1e-6)
+        self.assertNotIn("scenario.all_reduce.buckets", told)
+
+    def test_gradients_are_not_unfused_and_fused_at_once(self):
+        job = {"unfused": {}, "buckets": {}}
+        violations = self.refused("PredictThroughput", gradients(), {"workers": 2, "all_reduce": job})
+        self.assertEqual(violations, {"scenario.all_reduce.unfused": "given, and buckets are, too: which of both?"})
+
+    def test_links_inside_a_node_are_not_those_between_nodes(self):
+        field = "scenario.all_reduce.intra_node_bandwidth_bytes_per_second"
+        for method in ("PredictThroughput", "RecommendWorkers", "OptimizeCommunication", "CompareModels", "DiagnoseJob"):
+            with self.subTest(method=method):
+                workers = {} if method in ("RecommendWorkers", "CompareModels") else {"workers": 8}
+                violations = self.refused(method, gradients(), {**workers, "all_reduce": {"workers_per_node": 8}})
+                self.assertIn("cluster preset", violations[field])
+        job = {"workers_per_node": 8, "intra_node_bandwidth_bytes_per_second": 1e11, "latency_seconds": 0}
+        answer, told = self.predicted(gradients(), {"all_reduce": job}, workers=8)
+        self.assertEqual(told["scenario.all_reduce.intra_node_latency_seconds"].value, "3.4us")
+        self.assertAlmostEqual(answer.steps_per_second * (0.030 + 14 * (125000 / 1e11 + 3.4e-6)) / 8, 1, delta=1e-6)
+        # One worker meets nobody.
+        self.predicted(gradients(), {"all_reduce": {"workers_per_node": 8}}, workers=1)
+
+    def test_a_real_recording_is_predicted_in_its_order_and_one_made_of_lone_transfers_in_the_graphs(self):
+        with open(os.path.join(TOP, "tests", "data", "testbed", "measured.json"), encoding="utf-8") as file:
+            measured = json.load(file)
+        for name in ("alexnet_64", "vgg11_128", "resnet50_16"):
+            with self.subTest(name=name):
+                answer, told = self.predicted(recorded(name), {}, workers=1)
+                self.assertEqual(answer.scenario.parameter_servers.transfer_order, scenario_pb2.ParameterServers.RECORDED)
+                self.assertNotIn("scenario.parameter_servers.transfer_order", told)
+                self.assertAlmostEqual(answer.steps_per_second / measured[name]["points"][0]["mean"], 1, delta=0.06)
+        answer, told = self.predicted(two_downloads(), {})
+        self.assertEqual(answer.scenario.parameter_servers.transfer_order, scenario_pb2.ParameterServers.GRAPH)
+        self.assertEqual(told["scenario.parameter_servers.transfer_order"].value, "graph order")
 
 
 if __name__ == "__main__":

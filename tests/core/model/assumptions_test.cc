@@ -247,9 +247,10 @@ TEST(KindTest, IsRefusedWhereNothingAsksForItAtEveryFieldThatWasSet) {
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].field, "parameter_servers");
   EXPECT_THAT(faults[0].description, HasSubstr("set parameter_servers.servers"));
-  faults = FaultsOf(Gradients(), {.communication = synchronous,
-                                  .set_fields = {"parameter_servers.synchronization",
-                                                 "parameter_servers.transfer_order"}});
+  faults = FaultsOf(
+      Gradients(),
+      {.communication = synchronous,
+       .set_fields = {{"parameter_servers.synchronization", "parameter_servers.transfer_order"}}});
   ASSERT_EQ(faults.size(), 2U);
   EXPECT_EQ(faults[0].field, "parameter_servers.synchronization");
   EXPECT_EQ(faults[1].field, "parameter_servers.transfer_order");
@@ -264,7 +265,7 @@ TEST(KindTest, IsTheRecordedOneAloneWhereTheCallerSaysSo) {
   EXPECT_EQ(faults[0].field, "parameter_servers");
   faults = FaultsOf(TwoTensors(2, 1), {.communication = AllReduceDraft{.latency_seconds = 1e-5},
                                        .recorded_kind_only = true,
-                                       .set_fields = {"all_reduce.latency_seconds"}});
+                                       .set_fields = {{"all_reduce.latency_seconds"}}});
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].field, "all_reduce.latency_seconds");
   EXPECT_THAT(faults[0].description, HasSubstr("--all-reduce"));

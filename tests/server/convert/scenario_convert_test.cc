@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/random.h"
 #include "tests/server/support/random_profile.h"
 
@@ -219,6 +220,107 @@ TEST(ScenarioConvertTest, UnknownNumbersOfCollectivesAreFaultsAtTheirPath) {
   ASSERT_TRUE(asked.horovod.has_value());
   EXPECT_EQ(asked.horovod->cycle_seconds, 0.5);
   EXPECT_FALSE(asked.horovod->fusion_bytes.has_value());
+}
+
+// Sets the field to something, which need make no sense.
+void Touch(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  if (field.is_repeated()) {
+    reflection.AddMessage(&message, &field);
+    return;
+  }
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      reflection.MutableMessage(&message, &field);
+      return;
+    case FieldDescriptor::CPPTYPE_ENUM:
+      reflection.SetEnumValue(&message, &field, 1);
+      return;
+    case FieldDescriptor::CPPTYPE_INT32:
+      reflection.SetInt32(&message, &field, 1);
+      return;
+    case FieldDescriptor::CPPTYPE_INT64:
+      reflection.SetInt64(&message, &field, 1);
+      return;
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      reflection.SetDouble(&message, &field, 1);
+      return;
+    default:
+      ADD_FAILURE() << "a field of another type: " << field.full_name();
+  }
+}
+
+// Fields at which the scenario is told to be of another kind than the profile.
+std::vector<std::string> OtherKindAt(const Profile& profile, const v1::Scenario& wire) {
+  FaultList none;
+  const absl::Status status = ResolveScenario(profile, FromWire(wire, "scenario", none)).status();
+  std::vector<std::string> fields;
+  for (const Fault& fault : DetailsOf(status).faults) {
+    if (fault.description.find("belongs to ") == 0) fields.push_back(fault.field);
+  }
+  return fields;
+}
+
+Profile OfCollectives() {
+  ProfileDraft draft = SmallProfile();
+  draft.operations[0] = {.name = "gradient",
+                         .resource = Resource::kCollective,
+                         .size_bytes = 1000,
+                         .parameter = "v",
+                         .collective = Collective::kAllReduce};
+  return *Profile::Create(std::move(draft));
+}
+
+TEST(ScenarioKindTest, NoFieldOfServersButTheirNumberMakesAJobOfThem) {
+  const Profile servers = *Profile::Create(SmallProfile());
+  const Profile collectives = OfCollectives();
+  const google::protobuf::Descriptor& all = *v1::ParameterServers::descriptor();
+  for (int i = 0; i < all.field_count(); ++i) {
+    const std::string path = "parameter_servers." + std::string(all.field(i)->name());
+    SCOPED_TRACE(path);
+    v1::Scenario wire;
+    Touch(*wire.mutable_parameter_servers(), *all.field(i));
+    const bool asks = all.field(i)->name() == "servers";
+    EXPECT_EQ(OtherKindAt(collectives, wire),
+              asks ? std::vector<std::string>() : std::vector{path});
+    wire.set_recorded_kind_only(true);
+    EXPECT_EQ(OtherKindAt(collectives, wire), std::vector{path});
+    EXPECT_EQ(OtherKindAt(servers, wire), std::vector<std::string>());
+    wire.set_recorded_kind_only(false);
+    wire.mutable_parameter_servers()->set_servers(1);
+    EXPECT_EQ(OtherKindAt(collectives, wire), std::vector<std::string>());
+  }
+  v1::Scenario empty;
+  empty.mutable_parameter_servers();
+  EXPECT_EQ(OtherKindAt(collectives, empty), std::vector<std::string>{"parameter_servers"});
+  EXPECT_EQ(OtherKindAt(servers, empty), std::vector<std::string>());
+  // What is in a message of the fields is named, where something is.
+  v1::Scenario window;
+  window.mutable_parameter_servers()->mutable_window()->set_bytes(9);
+  EXPECT_EQ(OtherKindAt(collectives, window),
+            std::vector<std::string>{"parameter_servers.window.bytes"});
+}
+
+TEST(ScenarioKindTest, AnyFieldOfCollectivesAsksForThemUnlessTheRecordedKindAloneIsWanted) {
+  const Profile servers = *Profile::Create(SmallProfile());
+  const Profile collectives = OfCollectives();
+  const google::protobuf::Descriptor& all = *v1::AllReduce::descriptor();
+  for (int i = 0; i < all.field_count(); ++i) {
+    const std::string path = "all_reduce." + std::string(all.field(i)->name());
+    SCOPED_TRACE(path);
+    v1::Scenario wire;
+    Touch(*wire.mutable_all_reduce(), *all.field(i));
+    EXPECT_EQ(OtherKindAt(servers, wire), std::vector<std::string>());
+    EXPECT_EQ(OtherKindAt(collectives, wire), std::vector<std::string>());
+    wire.set_recorded_kind_only(true);
+    EXPECT_EQ(OtherKindAt(servers, wire), std::vector{path});
+    EXPECT_EQ(OtherKindAt(collectives, wire), std::vector<std::string>());
+  }
+  v1::Scenario empty;
+  empty.mutable_all_reduce();
+  empty.set_recorded_kind_only(true);
+  EXPECT_EQ(OtherKindAt(servers, empty), std::vector<std::string>{"all_reduce"});
 }
 
 // A oneof that is set to an empty message is asked for, with every default.

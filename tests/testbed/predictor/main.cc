@@ -59,7 +59,9 @@ ScenarioDraft DraftFrom(const json& request) {
     draft.servers().link_sharing = FirstCome{};
   } else if (sharing == "TURNS") {
     draft.servers().link_sharing = TurnsDraft{.bytes = request.at("turn_bytes").get<int64_t>()};
-  } else if (sharing != "EQUAL") {
+  } else if (sharing == "EQUAL") {
+    draft.servers().link_sharing = EqualShares{};
+  } else {
     throw std::runtime_error("link_sharing: " + sharing.dump());
   }
   return draft;
