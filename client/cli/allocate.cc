@@ -10,10 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/parsed_option.h"
+#include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/simulation_flags.h"
 #include "client/cli/table.h"
@@ -164,6 +166,9 @@ std::string AllocationText(const v1::AllocateWorkersResponse& response) {
   std::string warnings;
   for (const v1::JobAllocation& job : response.allocations()) {
     table.AddRow(AllocationRow(job));
+    for (const absl::string_view told :
+         absl::StrSplit(AssumptionsText(job.assumptions()), '\n', absl::SkipEmpty()))
+      absl::StrAppend(&warnings, job.id(), ": ", told, "\n");
     for (const v1::Warning& warning : job.warnings())
       absl::StrAppend(&warnings, "warning (", job.id(), "): ", warning.message(), "\n");
     if (job.has_error())

@@ -15,6 +15,7 @@
 #include "client/cli/input_files.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/parsed_option.h"
+#include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/quantity.h"
 #include "client/cli/scenario_flags.h"
@@ -242,7 +243,8 @@ std::string TransfersText(const v1::TransferOrderResult& order, size_t transfers
 }  // namespace
 
 std::string OrderText(const v1::OptimizeOrderResponse& response, size_t transfers_max) {
-  std::string text = MethodsText(response) + BoundsText(response) + UnmeasuredText(response);
+  std::string text = MethodsText(response) + BoundsText(response) + UnmeasuredText(response) +
+                     AssumptionsText(response.assumptions());
   for (const v1::Warning& warning : response.warnings())
     absl::StrAppend(&text, "warning: ", warning.message(), "\n");
   const v1::TransferOrderResult* const chosen = ChosenOrder(response);

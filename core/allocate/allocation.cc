@@ -87,6 +87,7 @@ class Contest {
       if (!job.status.ok()) continue;
       job.curve = curve->curve.points();
       job.warnings = curve->warnings;
+      job.assumptions = curve->assumptions;
       answer.simulation.Add(curve->simulation);
       shares_[i] = SharesOf(*query_.jobs[i], curve->curve, curve->one_worker_examples_per_second);
     }

@@ -14,6 +14,7 @@
 #include "core/allocate/throughput_curve.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
+#include "core/model/assumptions.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
@@ -54,6 +55,7 @@ struct JobAllocation {
   JobShare share;
   std::vector<CurvePoint> curve;
   std::vector<Warning> warnings;  // of the curve, WarningsByWorkers
+  std::vector<Assumption> assumptions;
 };
 
 // The marginal gain of one more worker.

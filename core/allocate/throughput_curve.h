@@ -13,6 +13,7 @@
 #include "core/allocate/allocation_query.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
+#include "core/model/assumptions.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
 
@@ -55,6 +56,7 @@ struct JobCurve {
   ThroughputCurve curve;
   double one_worker_examples_per_second = 0;  // the reference that speedup is measured against
   std::vector<Warning> warnings;              // of the points and the one worker, WarningsByWorkers
+  std::vector<Assumption> assumptions;        // of the same
   SimulationStatistics simulation;
 };
 

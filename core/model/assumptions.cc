@@ -1,5 +1,6 @@
 #include "core/model/assumptions.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -117,6 +118,13 @@ class AssumptionTeller {
 
 std::vector<Assumption> AssumptionsOf(const Scenario& scenario) {
   return AssumptionTeller(scenario).Run();
+}
+
+void AddAssumptions(const Scenario& scenario, std::vector<Assumption>& told) {
+  for (Assumption& assumption : AssumptionsOf(scenario)) {
+    if (std::find(told.begin(), told.end(), assumption) == told.end())
+      told.push_back(std::move(assumption));
+  }
 }
 
 }  // namespace stepcast

@@ -20,4 +20,7 @@ struct Assumption {
 // between workers does not with one. The change of kind is the first.
 std::vector<Assumption> AssumptionsOf(const Scenario& scenario);
 
+// Adds those that are not among `told`.
+void AddAssumptions(const Scenario& scenario, std::vector<Assumption>& told);
+
 }  // namespace stepcast

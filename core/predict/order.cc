@@ -218,7 +218,10 @@ class OrderOptimizer {
     for (const OrderResult& order : answer_.orders) names.push_back(NameOf(order.method));
     std::vector<std::vector<Warning>> warnings;
     warnings.reserve(predictions.size());
-    for (const Prediction& prediction : predictions) warnings.push_back(prediction.warnings);
+    for (const Prediction& prediction : predictions) {
+      warnings.push_back(prediction.warnings);
+      AddAssumptions(prediction.scenario, answer_.assumptions);
+    }
     answer_.warnings = WarningsByName(names, warnings);
   }
 

@@ -17,6 +17,7 @@
 
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
+#include "core/model/assumptions.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/predict/order_query.h"
@@ -77,6 +78,7 @@ struct OrderAnswer {
   std::vector<std::string>
       unmeasured_transfers;  // that no recorded step shows to have taken any time, in graph order
   std::vector<Warning> warnings;  // of the predictions at the scenario, by order (WarningsByName)
+  std::vector<Assumption> assumptions;  // of the same
   SimulationStatistics simulation;
 };
 

@@ -30,9 +30,13 @@ void CheckMethods(const std::vector<OrderMethod>& methods, RequestFaults& faults
 absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft& draft) {
   RequestFaults faults;
   ScenarioDraft unordered = draft.scenario;
+  // Every order that is simulated is one of the methods' or a baseline; none is assumed.
   if (auto* servers = std::get_if<ParameterServersDraft>(&unordered.communication)) {
-    servers->transfer_order.reset();
+    servers->transfer_order = TransferOrder::kGraph;
     servers->transfer_priorities.clear();
+  } else if (std::holds_alternative<std::monostate>(unordered.communication) &&
+             !profile.has_collectives()) {
+    unordered.communication = ParameterServersDraft{.transfer_order = TransferOrder::kGraph};
   }
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
   faults.AddPart("scenario", scenario.status());

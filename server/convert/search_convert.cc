@@ -209,6 +209,8 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
       wire.set_random_steps_per_second(baseline.steps_per_second);
   }
   for (const Warning& warning : orders.warnings) *wire.add_warnings() = ToWire(warning);
+  for (const Assumption& assumption : orders.assumptions)
+    *wire.add_assumptions() = ToWire(assumption);
   *wire.mutable_simulation() = ToWire(orders.simulation, answer.context.engine_seconds);
   wire.set_profile_digest(answer.context.profile_digest);
   wire.set_engine_version(kEngineVersion);
@@ -309,14 +311,9 @@ v1::OptimizeCommunicationResponse ToWire(const OptimizeCommunicationAnswer& answ
   for (const Warning& warning : tuned.warnings) *wire.add_warnings() = ToWire(warning);
   std::vector<Assumption> told;
   for (const Tuning& tuning : tuned.tunings) {
-    for (const TunedStrategy& strategy : tuning.strategies) {
-      for (const Assumption& assumption : AssumptionsOf(strategy.scenario)) {
-        if (std::find(told.begin(), told.end(), assumption) != told.end()) continue;
-        told.push_back(assumption);
-        *wire.add_assumptions() = ToWire(assumption);
-      }
-    }
+    for (const TunedStrategy& strategy : tuning.strategies) AddAssumptions(strategy.scenario, told);
   }
+  for (const Assumption& assumption : told) *wire.add_assumptions() = ToWire(assumption);
   *wire.mutable_simulation() = ToWire(tuned.simulation, answer.context.engine_seconds);
   wire.set_profile_digest(answer.context.profile_digest);
   wire.set_engine_version(kEngineVersion);
@@ -365,6 +362,7 @@ v1::JobAllocation WireJob(const JobAllocation& job) {
     *simulated.mutable_confidence_interval() = ToWire(point.confidence_interval);
   }
   for (const Warning& warning : job.warnings) *wire.add_warnings() = ToWire(warning);
+  for (const Assumption& assumption : job.assumptions) *wire.add_assumptions() = ToWire(assumption);
   return wire;
 }
 
