@@ -110,6 +110,8 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
     wanted.push_back(*index);
   }
   if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
+  if (absl::Status status = points.FindBottlenecks(wanted, stop, executor); !status.ok())
+    return status;
   ThroughputAnswer answer;
   for (const size_t index : wanted) answer.predictions.push_back(points.Summarize(index));
   answer.simulation = points.Statistics();
