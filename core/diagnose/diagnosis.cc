@@ -102,12 +102,8 @@ class Diagnostician {
     const std::vector<double> runs = points.RunsOf(*base);
     for (const Asked& each : asked) AddAnswer(runs, *each.points, each.change, each.index);
     NameTheBottleneck();
-    for (const WhatIf change : {WhatIf::kBestBuckets, WhatIf::kBestTransferOrder}) {
-      const absl::Status status = Search(change, points, *base, executor, known);
-      if (!status.ok() && !IsTimeBudgetSpent(status)) return status;
-      if (!status.ok())
-        diagnosis_.left_out.push_back({.change = change, .reason = "the time budget was spent"});
-    }
+    if (absl::Status status = SearchAll(points, *base, executor, known); !status.ok())
+      return status;
     std::stable_sort(
         diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(),
         [](const WhatIfAnswer& a, const WhatIfAnswer& b) { return a.ratio > b.ratio; });
@@ -153,6 +149,17 @@ class Diagnostician {
     const std::optional<ResourceGain>& named = diagnosis_.prediction.bottleneck_gain;
     if (greatest.has_value() && (!named.has_value() || named->change != greatest->change))
       NameBottleneck(*greatest, diagnosis_.prediction);
+  }
+
+  absl::Status SearchAll(PointSet& points, size_t base, const Executor& executor,
+                         const KnownRuns& known) {
+    for (const WhatIf change : {WhatIf::kBestBuckets, WhatIf::kBestTransferOrder}) {
+      const absl::Status status = Search(change, points, base, executor, known);
+      if (!status.ok() && !IsTimeBudgetSpent(status)) return status;
+      if (!status.ok())
+        diagnosis_.left_out.push_back({.change = change, .reason = "the time budget was spent"});
+    }
+    return absl::OkStatus();
   }
 
   // Finds the best of a change, and answers it as any other; or leaves it out.

@@ -253,6 +253,9 @@ absl::Status PointSet::SearchBottlenecks(const std::vector<size_t>& points, Stop
   }
   std::vector<Search> searches;
   for (const size_t point : points) {
+    if (std::any_of(searches.begin(), searches.end(),
+                    [&](const Search& search) { return search.point == point; }))
+      continue;
     const Replications& runs = entries_[point].Known();
     searches.push_back({.point = point,
                         .bottleneck = BottleneckSearch(profile_, *changes_, runs.Summarize(),

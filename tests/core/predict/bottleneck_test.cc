@@ -98,7 +98,8 @@ TEST(BottleneckTest, IsTheSlowestWorkerOfParameterServersToo) {
   job.Upload(100, {job.Compute(9000, {job.Download(100)})});
   const Prediction prediction = Predicted(
       job.Build(),
-      {.communication = ParameterServersDraft{.synchronization = Synchronization::kSynchronous},
+      {.workers = 4,
+       .communication = ParameterServersDraft{.synchronization = Synchronization::kSynchronous},
        .worker_groups = {{.count = 3}, {.count = 1, .compute_speed_factor = 0.25}}});
   EXPECT_EQ(prediction.bottleneck.resource, Resource::kWorker);
   ASSERT_TRUE(prediction.bottleneck_gain.has_value());
