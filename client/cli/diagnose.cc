@@ -118,6 +118,10 @@ std::string ChangeText(v1::WhatIf::Change change) {
       return "best buckets";
     case v1::WhatIf::BEST_TRANSFER_ORDER:
       return "best transfer order";
+    case v1::WhatIf::SERVERS_TWICE_AS_FAST:
+      return "servers twice as fast";
+    case v1::WhatIf::NO_HOST_WAIT:
+      return "no waiting for hosts";
     default:
       return v1::WhatIf::Change_Name(v1::WhatIf::CHANGE_UNSPECIFIED);
   }
@@ -185,7 +189,13 @@ std::string VerdictText(const v1::DiagnoseJobResponse& response) {
                       PathSentence(response, name), "; ", BestChangeText(response), ".\n");
 }
 
-// A line, ended; empty: it is not known.
+// A line, ended; empty: no gain tells it.
+std::string BottleneckLine(const v1::Prediction& prediction) {
+  if (!prediction.has_bottleneck_gain()) return "";
+  return absl::StrCat("Bottleneck: ", BottleneckText(prediction), ".\n");
+}
+
+// Likewise; empty: it is not known.
 std::string OverlapText(const v1::RecordedJobDiagnosis& recorded) {
   if (!recorded.has_overlap_slowdown()) return "";
   const v1::OverlapSlowdown& found = recorded.overlap_slowdown();
@@ -295,8 +305,12 @@ std::string DiagnosisText(const v1::DiagnoseJobResponse& response) {
   Predictions predictions;
   *predictions.Add() = response.prediction();
   return absl::StrCat(response.has_recording() ? RecordedText(response.recording()) : "",
-                      VerdictText(response), "\n", PathText(response), "\n", ChangesText(response),
-                      "\n", PathOperationsText(response), AssumptionsText(predictions),
+                      VerdictText(response), BottleneckLine(response.prediction()), "
+",
+                      PathText(response), "
+", ChangesText(response), "
+",
+                      PathOperationsText(response), AssumptionsText(predictions),
                       WarningsText(predictions));
 }
 

@@ -1,6 +1,7 @@
 #include "client/cli/prediction_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/table.h"
 
@@ -138,6 +140,55 @@ std::string CollectivesText(const v1::Scenario& scenario) {
   return text;
 }
 
+// A gain below this has a digit more.
+constexpr double kSmallPercent = 9.5;
+
+// The resource that the bottleneck is.
+std::string ResourceText(const v1::Prediction& prediction) {
+  const int32_t server = prediction.bottleneck_index();
+  switch (prediction.bottleneck()) {
+    case v1::Operation::DOWNLINK:
+      return absl::StrCat("downlink of server ", server);
+    case v1::Operation::UPLINK:
+      return absl::StrCat("uplink of server ", server);
+    case v1::Operation::PARAMETER_SERVER:
+      return absl::StrCat("computation of server ", server);
+    case v1::Operation::WORKER:
+      switch (prediction.bottleneck_change()) {
+        case v1::Prediction::NO_STRAGGLERS:
+          return "the slowest worker";
+        case v1::Prediction::NO_HOST_WAIT:
+          return "hosts of the workers";
+        default:
+          return "computation of the workers";
+      }
+    case v1::Operation::COLLECTIVE:
+      if (prediction.bottleneck_change() == v1::Prediction::NO_LATENCY)
+        return "latency of the links";
+      return prediction.collectives().bottleneck() == v1::CollectiveReport::LINK_INSIDE_NODE
+                 ? "links inside the node"
+                 : "links between nodes";
+    default:
+      return "unknown";
+  }
+}
+
+// The change that brings the gain.
+const char* IfText(const v1::Prediction& prediction) {
+  switch (prediction.bottleneck_change()) {
+    case v1::Prediction::NO_STRAGGLERS:
+      return "as fast as the best";
+    case v1::Prediction::NO_HOST_WAIT:
+      return "never waited for";
+    case v1::Prediction::NO_LATENCY:
+      return "none";
+    case v1::Prediction::LINKS_TWICE_AS_FAST:
+      return prediction.has_collectives() ? "twice as fast" : "links twice as fast";
+    default:
+      return "twice as fast";
+  }
+}
+
 }  // namespace
 
 int32_t WorkersOf(const v1::Prediction& prediction) { return prediction.scenario().workers(); }
@@ -165,30 +216,11 @@ std::string ScenarioText(const v1::Prediction& prediction) {
 }
 
 std::string BottleneckText(const v1::Prediction& prediction) {
-  const int32_t server = prediction.bottleneck_index();
-  switch (prediction.bottleneck()) {
-    case v1::Operation::DOWNLINK:
-      return absl::StrCat("downlink of server ", server);
-    case v1::Operation::UPLINK:
-      return absl::StrCat("uplink of server ", server);
-    case v1::Operation::PARAMETER_SERVER:
-      return absl::StrCat("computation of server ", server);
-    case v1::Operation::WORKER:
-      switch (prediction.collectives().bottleneck()) {
-        case v1::CollectiveReport::SLOWEST_WORKER:
-          return "the slowest worker";
-        case v1::CollectiveReport::HOST:
-          return "hosts of the workers";
-        default:
-          return "computation of the workers";
-      }
-    case v1::Operation::COLLECTIVE:
-      return prediction.collectives().bottleneck() == v1::CollectiveReport::LINK_INSIDE_NODE
-                 ? "links inside the node"
-                 : "links between nodes";
-    default:
-      return "unknown";
-  }
+  const std::string resource = ResourceText(prediction);
+  if (!prediction.has_bottleneck_gain()) return resource;
+  const double percent = 100 * prediction.bottleneck_gain();
+  return absl::StrFormat("%s (%+.*f%% if %s)", resource, std::abs(percent) < kSmallPercent ? 1 : 0,
+                         percent, IfText(prediction));
 }
 
 std::string IntervalText(const v1::ConfidenceInterval& interval) {

@@ -20,7 +20,8 @@ int32_t ServersOf(const v1::Prediction& prediction);
 // Its cluster but for the number of workers: `1 server, 125.0 MB/s links, asynchronous`.
 std::string ScenarioText(const v1::Prediction& prediction);
 
-// The bottleneck in words: `downlink of server 0`, `computation of the workers`.
+// The bottleneck in words, with what its change would bring where that is known: `links between
+// nodes (+37% if twice as fast)`.
 std::string BottleneckText(const v1::Prediction& prediction);
 
 // `183.8 .. 191.2`; `-` where it has no width.

@@ -34,8 +34,11 @@ std::string BoundsText(const Report& node) {
 }
 
 // "36.10 us/s"; less than a nanosecond a second is none.
-std::string DriftText(double drift) {
-  return absl::StrCat(NumberText(std::round(drift / kNanosecond) * 1e-3 + 0.0), " us/s");
+template <typename Report>
+std::string DriftText(const Report& node) {
+  if (!node.has_clock_drift()) return "not known";
+  return absl::StrCat(NumberText(std::round(node.clock_drift() / kNanosecond) * 1e-3 + 0.0),
+                      " us/s");
 }
 
 // "0.6% shorter".
@@ -57,13 +60,13 @@ std::string RecordingText(const v1::RecordingReport& report) {
     const bool is_first = &worker == &report.workers(0);
     table.AddRow(
         {worker.name(), SignedText(static_cast<double>(worker.clock_offset_ns()) * kNanosecond),
-         is_first ? "" : BoundsText(worker), is_first ? "" : DriftText(worker.clock_drift()),
+         is_first ? "" : BoundsText(worker), is_first ? "" : DriftText(worker),
          SecondsText(worker.recorded_step_seconds()), SecondsText(worker.replayed_step_seconds())});
   }
   for (const v1::RecordedServerReport& server : report.servers()) {
     table.AddRow({server.name(),
                   SignedText(static_cast<double>(server.clock_offset_ns()) * kNanosecond),
-                  BoundsText(server), DriftText(server.clock_drift()), "", ""});
+                  BoundsText(server), DriftText(server), "", ""});
   }
   std::string text = table.Text();
   const std::string steps =

@@ -31,6 +31,8 @@ constexpr double kEndWeight = 1;
 constexpr double kAnchorWeight = 1e-9;
 // Nanoseconds by which a bound of the program may be violated.
 constexpr double kFeasibilityNs = 0.01;
+// A drift that is this share of the largest there may be is at its limit.
+constexpr double kBelowTheLimit = 0.999;
 
 // The unknowns: of each node but the first what its clock is ahead of a first guess, and what it
 // drifts to either end, both in nanoseconds.
@@ -539,6 +541,8 @@ class ClockFit {
       if (node > 0) {
         clock.offset_ns = OffsetOf(node, std::llround(x[Index(node - 1)]));
         if (has_drift_) clock.drift = x[Index(nodes_ - 1 + node - 1)] / half_length_ns_;
+        clock.drift_is_known =
+            has_drift_ && std::abs(clock.drift) < kBelowTheLimit * options_.max_drift;
       }
       alignment.clocks.push_back(clock);
     }

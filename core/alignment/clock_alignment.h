@@ -88,6 +88,9 @@ struct NodeClock {
   int64_t reference_ns = 0;  // of the node's clock: the middle of its readings
   int64_t offset_ns = 0;     // to add there
   double drift = 0;          // to add for each nanosecond from there
+  // False where the drift was not looked for, or is as large as was looked for: the exchanges would
+  // have it be more, so that it is a limit and no estimate.
+  bool drift_is_known = true;
   // All offsets that the exchanges allow, at any drift that they allow. Where nothing bounds one
   // side it is kUnboundedOffset, with its sign.
   int64_t least_offset_ns = 0;

@@ -217,9 +217,16 @@ class ProgramWriter {
     for (int32_t row = 0; row < draft_.step_count; ++row) {
       for (OpIndex op = 0; op < size(); ++op) {
         if (!pace_.GoesOn(is_least ? static_cast<int64_t>(steps) : 1)) return;
-        draft_.durations.push_back(DurationOf(op, row));
+        draft_.durations.push_back(AtItsSpeed(op, DurationOf(op, row)));
       }
     }
+  }
+
+  Span AtItsSpeed(OpIndex op, Span recorded) const {
+    const bool on_server =
+        ServerLanes::ResourceOf(draft_.lanes[draft_.lane[Index(op)]]) == Resource::kParameterServer;
+    if (!on_server || servers_.compute_speed_factor == 1) return recorded;
+    return FromSeconds(ToSeconds(recorded) / servers_.compute_speed_factor);
   }
 
   Span DurationOf(OpIndex op, int32_t row) const {
@@ -337,7 +344,8 @@ bool HaveSameProgram(const Scenario& a, const Scenario& b) {
   const ParameterServers& of_b = b.servers();
   return a.bandwidth_bytes_per_second == b.bandwidth_bytes_per_second &&
          of_a.servers == of_b.servers && of_a.parsing_overhead == of_b.parsing_overhead &&
-         of_a.multiplexing == of_b.multiplexing;
+         of_a.multiplexing == of_b.multiplexing &&
+         of_a.compute_speed_factor == of_b.compute_speed_factor;
 }
 
 std::vector<int32_t> RecordedRanks(const Profile& profile, const Program& program) {

@@ -18,6 +18,7 @@
 #include "core/diagnose/recorded_job.h"
 #include "core/model/all_reduce.h"
 #include "core/model/multi_rank_recording.h"
+#include "core/predict/bottleneck.h"
 #include "core/predict/point_set.h"
 #include "core/predict/replications.h"
 #include "core/tune/communication_query.h"
@@ -26,218 +27,6 @@
 namespace stepcast {
 
 namespace {
-
-// The scenario with a change, or why it makes no difference.
-struct Changed {
-  std::optional<Scenario> scenario;
-  std::string why_not;
-};
-
-Changed LeftOut(std::string why) { return {.why_not = std::move(why)}; }
-
-// Groups, as if they had been asked for.
-std::vector<WorkerGroup>& GroupsOf(Scenario& scenario) {
-  if (scenario.worker_groups.empty()) {
-    scenario.worker_groups.push_back(
-        {.count = scenario.workers,
-         .compute_speed_factor = 1,
-         .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second});
-  }
-  return scenario.worker_groups;
-}
-
-// A group for each worker, as if they had been asked for.
-std::vector<WorkerGroup> GroupOfEach(const Scenario& scenario) {
-  Scenario grouped = scenario;
-  std::vector<WorkerGroup> each;
-  for (const WorkerGroup& group : GroupsOf(grouped)) {
-    WorkerGroup one = group;
-    one.count = 1;
-    each.insert(each.end(), Index(group.count), one);
-  }
-  return each;
-}
-
-// By recorded worker: the mean time for which a step computes. Failure: what `stop` returns.
-absl::StatusOr<std::vector<double>> ComputedNsOf(const Profile& profile, StopCheck stop) {
-  PacedStopCheck pace(stop);
-  std::vector<double> means;
-  for (int32_t worker = 0; worker < profile.recorded_workers(); ++worker) {
-    double sum = 0;
-    for (const RecordedStep& step : profile.steps_of(worker)) {
-      for (size_t i = 0; i < profile.operations().size(); ++i) {
-        if (!pace.GoesOn(1)) return pace.status();
-        if (profile.operations()[i].resource == Resource::kWorker)
-          sum += static_cast<double>(step.end_ns[i] - step.start_ns[i]);
-      }
-    }
-    means.push_back(std::max(1.0, sum / static_cast<double>(profile.steps().size())));
-  }
-  return means;
-}
-
-// By worker of the scenario: its speed over that of one that computes for a nanosecond.
-// `computed_ns`: of a recording of several workers, here and below.
-std::vector<double> SpeedsOf(const std::vector<double>& computed_ns, const Scenario& scenario) {
-  std::vector<double> speeds;
-  for (const WorkerGroup& group : GroupOfEach(scenario)) {
-    speeds.push_back(group.compute_speed_factor.value_or(1) /
-                     computed_ns[speeds.size() % computed_ns.size()]);
-  }
-  return speeds;
-}
-
-// Every worker keeps its own steps, scaled to the mean of the fastest.
-Changed NoRecordedStragglers(const std::vector<double>& computed_ns, Scenario scenario) {
-  std::vector<WorkerGroup> groups = GroupOfEach(scenario);
-  const std::vector<double> speeds = SpeedsOf(computed_ns, scenario);
-  const double fastest = *std::max_element(speeds.begin(), speeds.end());
-  double bandwidth = 0;
-  for (const WorkerGroup& group : groups)
-    bandwidth = std::max(bandwidth, group.bandwidth_bytes_per_second.value_or(0));
-  for (size_t worker = 0; worker < groups.size(); ++worker) {
-    const double speed =
-        groups[worker].compute_speed_factor.value_or(1) * (fastest / speeds[worker]);
-    if (speed > kMaxComputeSpeedFactor)
-      return LeftOut(absl::StrCat("a speed of ", speed, " is above the limit"));
-    groups[worker].compute_speed_factor = speed;
-    groups[worker].bandwidth_bytes_per_second = bandwidth;
-  }
-  scenario.worker_groups = std::move(groups);
-  return {.scenario = std::move(scenario)};
-}
-
-Changed NoStragglers(Scenario scenario) {
-  double speed = 0;
-  double bandwidth = 0;
-  for (const WorkerGroup& group : scenario.worker_groups) {
-    speed = std::max(speed, group.compute_speed_factor.value_or(1));
-    bandwidth = std::max(bandwidth, group.bandwidth_bytes_per_second.value_or(0));
-  }
-  bool differs = false;
-  for (WorkerGroup& group : scenario.worker_groups) {
-    differs = differs || group.compute_speed_factor != speed ||
-              group.bandwidth_bytes_per_second != bandwidth;
-    group.compute_speed_factor = speed;
-    group.bandwidth_bytes_per_second = bandwidth;
-  }
-  if (!differs) return LeftOut("all workers are alike");
-  return {.scenario = std::move(scenario)};
-}
-
-Changed LinksTwiceAsFast(const Profile& profile, Scenario scenario) {
-  if (!scenario.has_servers()) {
-    AllReduce& job = std::get<AllReduce>(scenario.communication);
-    if (job.algorithm == CollectiveAlgorithm::kMeasured && profile.recording() != nullptr &&
-        scenario.workers > 1 && job.measured == MeasuredCollectivesOf(*profile.recording())) {
-      for (MeasuredCollective& point : job.measured) point.seconds /= 2;
-      return {.scenario = std::move(scenario)};
-    }
-    if (job.algorithm == CollectiveAlgorithm::kMeasured)
-      return LeftOut("collectives take the times that were measured of these links");
-    if (job.contention.has_value())
-      return LeftOut("the rates of collectives were fitted to these links");
-    job.intra_node_bandwidth_bytes_per_second *= 2;
-    job.rack_bandwidth_bytes_per_second *= 2;
-    job.nccl.channel_bandwidth_bytes_per_second *= 2;
-    if (scenario.workers == 1) return LeftOut("one worker uses no link");
-  }
-  scenario.bandwidth_bytes_per_second *= 2;
-  for (WorkerGroup& group : scenario.worker_groups) {
-    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second *= 2;
-  }
-  return {.scenario = std::move(scenario)};
-}
-
-Changed NoLatency(Scenario scenario) {
-  if (scenario.has_servers()) return LeftOut("links to parameter servers have none");
-  AllReduce& job = std::get<AllReduce>(scenario.communication);
-  if (job.algorithm == CollectiveAlgorithm::kMeasured)
-    return LeftOut("collectives take the times that were measured, their latency in them");
-  if (job.latency_seconds == 0 && job.intra_node_latency_seconds == 0)
-    return LeftOut("the scenario has none");
-  if (scenario.workers == 1) return LeftOut("one worker uses no link");
-  job.latency_seconds = 0;
-  job.intra_node_latency_seconds = 0;
-  return {.scenario = std::move(scenario)};
-}
-
-Changed ComputationTwiceAsFast(Scenario scenario) {
-  for (WorkerGroup& group : GroupsOf(scenario)) {
-    const double speed = 2 * group.compute_speed_factor.value_or(1);
-    if (speed > kMaxComputeSpeedFactor)
-      return LeftOut(absl::StrCat("a speed of ", speed, " is above the limit"));
-    group.compute_speed_factor = speed;
-  }
-  return {.scenario = std::move(scenario)};
-}
-
-Changed OneWorkerFewer(Scenario scenario) {
-  if (scenario.workers == 1) return LeftOut("there is one worker");
-  if (!scenario.Allows(scenario.workers - 1))
-    return LeftOut(absl::StrCat(scenario.workers - 1, " workers cannot meet in this way"));
-  std::vector<WorkerGroup>& groups = scenario.worker_groups;
-  if (!groups.empty()) {
-    const auto slowest =
-        std::min_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
-          return a.compute_speed_factor.value_or(1) < b.compute_speed_factor.value_or(1);
-        });
-    if (--slowest->count == 0) groups.erase(slowest);
-  }
-  if (!scenario.start_offsets_ns.empty()) scenario.start_offsets_ns.pop_back();
-  --scenario.workers;
-  return {.scenario = std::move(scenario)};
-}
-
-// The slowest worker of a recording of several, and the scenario without it.
-struct WithoutOne {
-  std::vector<int32_t> recorded;  // workers whose steps the others repeat
-  Changed changed;
-};
-
-WithoutOne WithoutTheSlowest(const std::vector<double>& computed_ns, Scenario scenario) {
-  const auto recorded_workers = static_cast<int32_t>(computed_ns.size());
-  const std::vector<double> speeds = SpeedsOf(computed_ns, scenario);
-  const auto slowest = std::min_element(speeds.begin(), speeds.end()) - speeds.begin();
-  WithoutOne without;
-  for (int32_t worker = 0; worker < scenario.workers; ++worker) {
-    if (worker != slowest) without.recorded.push_back(worker % recorded_workers);
-  }
-  if (scenario.workers == 1 || !scenario.Allows(scenario.workers - 1)) {
-    without.changed = OneWorkerFewer(std::move(scenario));
-    return without;
-  }
-  if (!scenario.worker_groups.empty()) {
-    scenario.worker_groups = GroupOfEach(scenario);
-    scenario.worker_groups.erase(scenario.worker_groups.begin() + slowest);
-  }
-  if (!scenario.start_offsets_ns.empty())
-    scenario.start_offsets_ns.erase(scenario.start_offsets_ns.begin() + slowest);
-  --scenario.workers;
-  without.changed = {.scenario = std::move(scenario)};
-  return without;
-}
-
-Changed ChangedBy(WhatIf change, const Profile& profile, const std::vector<double>& computed_ns,
-                  const Scenario& scenario) {
-  switch (change) {
-    case WhatIf::kNoStragglers:
-      return profile.recorded_workers() > 1 ? NoRecordedStragglers(computed_ns, scenario)
-                                            : NoStragglers(scenario);
-    case WhatIf::kLinksTwiceAsFast:
-      return LinksTwiceAsFast(profile, scenario);
-    case WhatIf::kNoLatency:
-      return NoLatency(scenario);
-    case WhatIf::kComputationTwiceAsFast:
-      return ComputationTwiceAsFast(scenario);
-    case WhatIf::kOneWorkerFewer:
-      return OneWorkerFewer(scenario);
-    case WhatIf::kBestBuckets:
-    case WhatIf::kBestTransferOrder:
-      break;  // searched for
-  }
-  return {};
-}
 
 // The best that a search found.
 struct Best {
@@ -269,9 +58,8 @@ class Diagnostician {
     PointSet points(profile_, query_.options, known);
     const absl::StatusOr<size_t> base = points.Add(query_.scenario, stop_);
     if (!base.ok()) return base.status();
-    const absl::StatusOr<std::vector<double>> computed_ns =
-        profile_.recorded_workers() > 1 ? ComputedNsOf(profile_, stop_) : std::vector<double>();
-    if (!computed_ns.ok()) return computed_ns.status();
+    const absl::StatusOr<JobChanges> changes = JobChanges::Of(profile_, stop_);
+    if (!changes.ok()) return changes.status();
     struct Asked {
       WhatIf change;
       PointSet* points;
@@ -281,16 +69,17 @@ class Diagnostician {
     std::optional<FewerWorkers> fewer;
     for (const WhatIf change :
          {WhatIf::kNoStragglers, WhatIf::kLinksTwiceAsFast, WhatIf::kNoLatency,
-          WhatIf::kComputationTwiceAsFast, WhatIf::kOneWorkerFewer}) {
+          WhatIf::kComputationTwiceAsFast, WhatIf::kOneWorkerFewer, WhatIf::kServersTwiceAsFast,
+          WhatIf::kNoHostWait}) {
       const bool of_others = change == WhatIf::kOneWorkerFewer && profile_.recorded_workers() > 1;
       Changed changed;
       if (of_others) {
-        WithoutOne without = WithoutTheSlowest(*computed_ns, query_.scenario);
+        JobChanges::WithoutOne without = changes->WithoutTheSlowest(query_.scenario);
         changed = std::move(without.changed);
         if (changed.scenario.has_value())
           fewer.emplace(profile_, without.recorded, query_.options, known);
       } else {
-        changed = ChangedBy(change, profile_, *computed_ns, query_.scenario);
+        changed = changes->By(change, query_.scenario);
       }
       if (!changed.scenario.has_value()) {
         diagnosis_.left_out.push_back({.change = change, .reason = std::move(changed.why_not)});
@@ -307,15 +96,14 @@ class Diagnostician {
     if (fewer.has_value()) {
       if (absl::Status status = fewer->points.RunAll(stop_, executor); !status.ok()) return status;
     }
+    if (absl::Status status = points.FindBottlenecks({*base}, stop_, executor); !status.ok())
+      return status;
     diagnosis_.prediction = points.Summarize(*base);
     const std::vector<double> runs = points.RunsOf(*base);
     for (const Asked& each : asked) AddAnswer(runs, *each.points, each.change, each.index);
-    for (const WhatIf change : {WhatIf::kBestBuckets, WhatIf::kBestTransferOrder}) {
-      const absl::Status status = Search(change, points, *base, executor, known);
-      if (!status.ok() && !IsTimeBudgetSpent(status)) return status;
-      if (!status.ok())
-        diagnosis_.left_out.push_back({.change = change, .reason = "the time budget was spent"});
-    }
+    NameTheBottleneck();
+    if (absl::Status status = SearchAll(points, *base, executor, known); !status.ok())
+      return status;
     std::stable_sort(
         diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(),
         [](const WhatIfAnswer& a, const WhatIfAnswer& b) { return a.ratio > b.ratio; });
@@ -342,18 +130,36 @@ class Diagnostician {
 
   void AddAnswer(const std::vector<double>& before, const PointSet& points, WhatIf change,
                  size_t index) {
-    const std::vector<double> after = points.RunsOf(index);
-    std::vector<double> ratios;
-    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i)
-      ratios.push_back(after[i] / before[i]);
     const double level = query_.options.confidence_level;
-    const MeanInterval ratio = StudentT(ratios, level);
+    const MeanInterval ratio = RatioOf(points.RunsOf(index), before, level);
     diagnosis_.what_ifs.push_back({.change = change,
                                    .prediction = points.Summarize(index),
                                    .ratio = ratio.mean,
                                    .ratio_interval = {.lower = ratio.mean - ratio.half_width,
                                                       .upper = ratio.mean + ratio.half_width,
                                                       .level = level}});
+  }
+
+  // As a prediction does, unless the changes as they were simulated in full name another.
+  void NameTheBottleneck() {
+    std::vector<ResourceGain> gains;
+    for (const WhatIfAnswer& answer : diagnosis_.what_ifs)
+      gains.push_back({.change = answer.change, .gain = answer.ratio - 1});
+    const std::optional<ResourceGain> greatest = GreatestGain(gains);
+    const std::optional<ResourceGain>& named = diagnosis_.prediction.bottleneck_gain;
+    if (greatest.has_value() && (!named.has_value() || named->change != greatest->change))
+      NameBottleneck(*greatest, diagnosis_.prediction);
+  }
+
+  absl::Status SearchAll(PointSet& points, size_t base, const Executor& executor,
+                         const KnownRuns& known) {
+    for (const WhatIf change : {WhatIf::kBestBuckets, WhatIf::kBestTransferOrder}) {
+      const absl::Status status = Search(change, points, base, executor, known);
+      if (!status.ok() && !IsTimeBudgetSpent(status)) return status;
+      if (!status.ok())
+        diagnosis_.left_out.push_back({.change = change, .reason = "the time budget was spent"});
+    }
+    return absl::OkStatus();
   }
 
   // Finds the best of a change, and answers it as any other; or leaves it out.
@@ -377,14 +183,17 @@ class Diagnostician {
 
   absl::StatusOr<Best> BestBuckets(const Executor& executor, const KnownRuns& known) {
     BucketQuestion question = AskForBuckets(profile_, query_.scenario, query_.options);
-    if (!question.query.has_value()) return Best{.changed = LeftOut(std::move(question.why_not))};
+    if (!question.query.has_value())
+      return Best{.changed = {.why_not = std::move(question.why_not)}};
+    if (CollectivesStartFree(query_.scenario))
+      diagnosis_.prediction.warnings.push_back(StartFreeWarning());
     absl::StatusOr<TuningAnswer> answer =
         OptimizeCommunication(profile_, *question.query, stop_, executor, known);
     if (!answer.ok()) return answer.status();
     diagnosis_.simulation.Add(answer->simulation);
     Tuning& tuning = answer->tunings.front();
     TunedStrategy& best = tuning.strategies[tuning.chosen];
-    if (best.gain.is_none) return Best{.changed = LeftOut(std::move(tuning.reason))};
+    if (best.gain.is_none) return Best{.changed = {.why_not = std::move(tuning.reason)}};
     return Best{.changed = {.scenario = std::move(best.scenario)},
                 .setting = std::move(best.setting),
                 .groups = std::move(best.groups)};
@@ -392,7 +201,8 @@ class Diagnostician {
 
   absl::StatusOr<Best> BestOrder(PointSet& points, size_t base, const Executor& executor) {
     if (!query_.scenario.has_servers())
-      return Best{.changed = LeftOut("there are no parameter servers: collectives have buckets")};
+      return Best{
+          .changed = {.why_not = "there are no parameter servers: collectives have buckets"}};
     std::vector<std::pair<size_t, const char*>> tried;
     tried.reserve(std::size(kOrdersToTry));
     for (const NamedOrder& candidate : kOrdersToTry) {
@@ -409,7 +219,8 @@ class Diagnostician {
       return StepsPerSecond(points, a.first) < StepsPerSecond(points, b.first);
     });
     if (StepsPerSecond(points, best->first) <= StepsPerSecond(points, base))
-      return Best{.changed = LeftOut("no order that was tried is faster than the one there is")};
+      return Best{
+          .changed = {.why_not = "no order that was tried is faster than the one there is"}};
     return Best{.changed = {.scenario = points.scenario(best->first)},
                 .setting = absl::StrCat("transfer_order=", best->second)};
   }
@@ -516,26 +327,6 @@ class Diagnostician {
 };
 
 }  // namespace
-
-const char* NameOf(WhatIf change) {
-  switch (change) {
-    case WhatIf::kNoStragglers:
-      return "NO_STRAGGLERS";
-    case WhatIf::kLinksTwiceAsFast:
-      return "LINKS_TWICE_AS_FAST";
-    case WhatIf::kNoLatency:
-      return "NO_LATENCY";
-    case WhatIf::kComputationTwiceAsFast:
-      return "COMPUTATION_TWICE_AS_FAST";
-    case WhatIf::kOneWorkerFewer:
-      return "ONE_WORKER_FEWER";
-    case WhatIf::kBestBuckets:
-      return "BEST_BUCKETS";
-    case WhatIf::kBestTransferOrder:
-      return "BEST_TRANSFER_ORDER";
-  }
-  return "";
-}
 
 absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
                                                 const DiagnosisDraft& draft) {

@@ -25,6 +25,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
+#include "core/predict/what_if.h"
 #include "core/tune/communication_tuning.h"
 
 namespace stepcast {
@@ -46,21 +47,6 @@ struct DiagnosisQuery {
 // (`scenario.workers`).
 absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
                                                 const DiagnosisDraft& draft);
-
-// A change whose gain is told. In a recording of several workers one is as fast as that whose steps
-// it repeats; where collectives take their recorded times, twice as fast links halve those.
-enum class WhatIf : uint8_t {
-  kNoStragglers,            // every worker computes as fast, and has as fast a link, as the best
-  kLinksTwiceAsFast,        // all of them
-  kNoLatency,               // of messages between and inside nodes
-  kComputationTwiceAsFast,  // of workers; servers are as they were
-  kOneWorkerFewer,          // one of the slowest
-  kBestBuckets,             // of few that are tried (AskForBuckets)
-  kBestTransferOrder,       // likewise, of tensors to and from parameter servers
-};
-inline constexpr size_t kWhatIfCount = 7;
-// "NO_STRAGGLERS".
-const char* NameOf(WhatIf change);
 
 struct WhatIfAnswer {
   WhatIf change = WhatIf::kNoStragglers;

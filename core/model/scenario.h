@@ -150,6 +150,9 @@ struct ParameterServers {
   LinkSharing link_sharing;
   TransferOrder transfer_order = TransferOrder::kGraph;
   std::map<std::string, int32_t> transfer_priorities;  // of kExplicit
+  // Of what servers compute, parsing included; a what-if (core/predict/change.h): nobody asks for
+  // another than 1.
+  double compute_speed_factor = 1;
 
   friend bool operator==(const ParameterServers&, const ParameterServers&) = default;
 };

@@ -238,6 +238,110 @@ bool PointSet::EachHasRun() const {
                      [](const Entry& entry) { return entry.Known().done() > 0; });
 }
 
+absl::Status PointSet::FindBottlenecks(const std::vector<size_t>& points, StopCheck stop,
+                                       const Executor& executor) {
+  absl::Status status = SearchBottlenecks(points, stop, executor);
+  return IsTimeBudgetSpent(status) ? absl::OkStatus() : status;
+}
+
+absl::Status PointSet::SearchBottlenecks(const std::vector<size_t>& points, StopCheck stop,
+                                         const Executor& executor) {
+  if (!changes_.has_value()) {
+    absl::StatusOr<JobChanges> changes = JobChanges::Of(profile_, stop);
+    if (!changes.ok()) return changes.status();
+    changes_ = *std::move(changes);
+  }
+  std::vector<Search> searches;
+  for (const size_t point : points) {
+    if (std::any_of(searches.begin(), searches.end(),
+                    [&](const Search& search) { return search.point == point; }))
+      continue;
+    const Replications& runs = entries_[point].Known();
+    searches.push_back({.point = point,
+                        .bottleneck = BottleneckSearch(profile_, *changes_, runs.Summarize(),
+                                                       runs.graph()->job.collectives)});
+  }
+  if (absl::Status status = RunShort(searches, stop, executor); !status.ok()) return status;
+  if (absl::Status status = TellApart(searches, stop, executor); !status.ok()) return status;
+  for (const Search& search : searches)
+    entries_[search.point].bottleneck = search.bottleneck.Greatest();
+  return absl::OkStatus();
+}
+
+// One change of each point at a time: what it brings may spare the next.
+absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
+                                const Executor& executor) {
+  struct ShortRun {
+    Search* search;
+    size_t change;
+    std::shared_ptr<const RankedGraph> graph;
+    absl::StatusOr<Replications::ShortRun> made;
+  };
+  std::vector<std::pair<Scenario, std::shared_ptr<const RankedGraph>>> graphs;
+  const auto graph_of =
+      [&](const Scenario& scenario) -> absl::StatusOr<std::shared_ptr<const RankedGraph>> {
+    for (const auto& [of, graph] : graphs) {
+      if (RankedGraph::SharedBy(of, scenario)) return graph;
+    }
+    absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
+    if (graph.ok()) graphs.emplace_back(scenario, *graph);
+    return graph;
+  };
+  for (;;) {
+    std::vector<ShortRun> runs;
+    for (Search& search : searches) {
+      const std::optional<size_t> change = search.bottleneck.Next();
+      if (!change.has_value()) continue;
+      auto graph = graph_of(search.bottleneck.scenario(*change));
+      if (!graph.ok()) return graph.status();
+      runs.push_back({.search = &search,
+                      .change = *change,
+                      .graph = *std::move(graph),
+                      .made = absl::CancelledError("not begun")});
+    }
+    if (runs.empty()) return absl::OkStatus();
+    executor.ForEach(runs.size(), [&](size_t i) {
+      ShortRun& run = runs[i];
+      run.made = entries_[run.search->point].Known().RunShort(
+          run.search->bottleneck.scenario(run.change), *run.graph, stop);
+      if (run.made.ok() && known_.counter != nullptr)
+        known_.counter->Add(run.made->simulated_operations);
+      return run.made.ok();
+    });
+    for (ShortRun& run : runs) {
+      if (!run.made.ok()) return run.made.status();
+      run.search->bottleneck.Add(run.change, run.made->gain);
+      short_operations_ += run.made->simulated_operations;
+    }
+  }
+}
+
+absl::Status PointSet::TellApart(std::vector<Search>& searches, StopCheck stop,
+                                 const Executor& executor) {
+  struct InFull {
+    Search* search;
+    size_t change;
+    size_t point;
+  };
+  std::vector<InFull> unclear;
+  for (Search& search : searches) {
+    const double error = entries_[search.point].Known().GainError();
+    for (const size_t change : search.bottleneck.Unclear(error)) {
+      const absl::StatusOr<size_t> point = AddAlone(search.bottleneck.scenario(change), stop);
+      if (!point.ok()) return point.status();
+      unclear.push_back({.search = &search, .change = change, .point = *point});
+    }
+  }
+  if (unclear.empty()) return absl::OkStatus();
+  if (absl::Status status = RunAll(stop, executor); !status.ok()) return status;
+  for (const InFull& each : unclear) {
+    if (entries_[each.point].Known().done() == 0) continue;
+    const double ratio = RatioOf(RunsOf(each.point), RunsOf(each.search->point), 0.95).mean;
+    each.search->bottleneck.Add(each.change, ratio - 1);
+  }
+  return absl::OkStatus();
+}
+
 bool PointSet::HasRun(size_t index) const {
   return entries_[index].Known().done() > 0 &&
          entries_[entries_[index].baseline].Known().done() > 0;
@@ -259,6 +363,7 @@ Prediction PointSet::Summarize(size_t index) const {
     }
     JudgeStarts(starts, profile_.batch_size(), prediction);
   }
+  if (entry.bottleneck.has_value()) NameBottleneck(*entry.bottleneck, prediction);
   return prediction;
 }
 
@@ -268,8 +373,17 @@ SimulationStatistics PointSet::Statistics() const {
     statistics.Add(StatisticsOf(entry.runs));
     if (entry.other_start.has_value()) statistics.Add(StatisticsOf(*entry.other_start));
   }
+  statistics.simulated_operations += short_operations_;
   statistics.recalled_runs = recalled_runs_;
   return statistics;
+}
+
+MeanInterval RatioOf(const std::vector<double>& with, const std::vector<double>& without,
+                     double level) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(with.size(), without.size()); ++i)
+    ratios.push_back(with[i] / without[i]);
+  return StudentT(ratios, level);
 }
 
 }  // namespace stepcast

@@ -21,12 +21,15 @@
 
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
+#include "core/base/student_t.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/bottleneck.h"
 #include "core/predict/replications.h"
 #include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
+#include "core/predict/what_if.h"
 
 namespace stepcast {
 
@@ -57,6 +60,12 @@ class PointSet {
   // What is found does not depend on how many run at once.
   absl::Status RunAll(StopCheck stop, const Executor& executor);
 
+  // Finds the bottlenecks of points that have runs, for Summarize to name. Where short runs do not
+  // tell changes apart those are run in full, as AddAlone. Where `stop` says that the time budget
+  // is spent: OK, and the points that are left have none.
+  absl::Status FindBottlenecks(const std::vector<size_t>& points, StopCheck stop,
+                               const Executor& executor);
+
   size_t size() const { return entries_.size(); }
   const Scenario& scenario(size_t index) const { return entries_[index].runs.scenario(); }
   // True if it can be summarized: it and its one worker have a run.
@@ -82,6 +91,12 @@ class PointSet {
     const Replications& Known() const { return shorter.has_value() ? *shorter : runs; }
     size_t baseline = 0;
     bool in_full = false;
+    std::optional<ResourceGain> bottleneck;
+  };
+  // The search for one point's bottleneck.
+  struct Search {
+    size_t point = 0;
+    BottleneckSearch bottleneck;
   };
   // One run.
   struct Part {
@@ -108,12 +123,23 @@ class PointSet {
   void AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const;
   absl::Status RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor);
   bool EachHasRun() const;
+  absl::Status RunShort(std::vector<Search>& searches, StopCheck stop, const Executor& executor);
+  absl::Status TellApart(std::vector<Search>& searches, StopCheck stop, const Executor& executor);
+  absl::Status SearchBottlenecks(const std::vector<size_t>& points, StopCheck stop,
+                                 const Executor& executor);
 
   const Profile& profile_;
   const SimulationOptions options_;
   const KnownRuns known_;
   std::deque<Entry> entries_;
   int64_t recalled_runs_ = 0;
+  std::optional<JobChanges> changes_;
+  int64_t short_operations_ = 0;  // of runs of changes
 };
+
+// Of steps per second over what they are without a change, mean over pairs of runs with the same
+// random choices.
+MeanInterval RatioOf(const std::vector<double>& with, const std::vector<double>& without,
+                     double level);
 
 }  // namespace stepcast

@@ -97,8 +97,16 @@ constexpr int32_t kMostOfALength = 10;
 // asked for; and how much more is so near to it that as many runs again should do.
 constexpr double kPreciseMean = 0.01;
 constexpr double kNearlyPrecise = 1.7;
-// A share of a step spent waiting for other workers that is worth naming.
-constexpr double kWaitingThatMatters = 0.05;
+// The begin of a run that a short one repeats: steps of each worker, of all together, and of those
+// of a run of many; and the part of it that is dropped.
+constexpr int32_t kOpeningSteps = 16;
+constexpr int32_t kOpeningStepsOfAll = 200;
+constexpr double kOpeningShare = 0.25;
+constexpr int32_t kOpeningWarmup = 5;
+// Shares of steps per second to which short runs tell a gain.
+constexpr double kErrorOfNothingRandom = 0.002;
+constexpr double kErrorOfCollectives = 0.01;
+constexpr double kErrorOfServers = 0.03;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
 constexpr double kDriftThatMatters = 0.02;
 
@@ -266,12 +274,65 @@ bool Replications::SaysEnough(int32_t milestone) const {
   return mean.half_width <= kWideMean * mean.mean;
 }
 
+// The begin of a run of a steady state that a short run repeats, in steps of each worker: where
+// workers meet in every step each is a sample of its own; else what a step is worth falls with the
+// number of workers. Of another horizon: all of it.
+Replications::Opening Replications::OpeningOf() const {
+  if (options_.horizon != Horizon::kSteadyState) return {};
+  const int32_t wanted =
+      scenario_.has_servers()
+          ? std::max({kOpeningSteps, kOpeningStepsOfAll / scenario_.workers,
+                      static_cast<int32_t>(kOpeningShare * options_.steps_per_worker)})
+          : kOpeningSteps;
+  const int32_t last = std::min(wanted, options_.steps_per_worker);
+  return {.first = last / kOpeningWarmup, .last = last};
+}
+
+// 0 where the marks do not tell it.
+double Replications::OpeningRate(const RunResult& result) const {
+  const Opening opening = OpeningOf();
+  if (opening.last == 0) return result.steps_per_second;
+  const std::vector<Instant>& marks = result.completions.marks();
+  const int64_t stride = result.completions.stride();
+  const int64_t workers = scenario_.workers;
+  const int64_t first = std::max<int64_t>(1, workers * opening.first / stride);
+  const int64_t last =
+      std::min(static_cast<int64_t>(marks.size()), workers * opening.last / stride);
+  if (first >= last) return 0;
+  const Span length = marks[static_cast<size_t>(last - 1)] - marks[static_cast<size_t>(first - 1)];
+  return length.ticks > 0 ? static_cast<double>((last - first) * stride) / ToSeconds(length) : 0;
+}
+
+absl::StatusOr<Replications::ShortRun> Replications::RunShort(const Scenario& changed,
+                                                              const RankedGraph& graph,
+                                                              StopCheck stop) const {
+  RunOptions run = RunOptionsOf(*profile_, changed, options_, 0);
+  if (const Opening opening = OpeningOf(); opening.last > 0) {
+    run.steps_per_worker = opening.last;
+    run.warmup_steps = opening.first;
+  }
+  const absl::StatusOr<RunResult> result = Simulate(graph.JobOf(changed), run, stop);
+  if (!result.ok()) return result.status();
+  ShortRun made{.gain = std::nullopt, .simulated_operations = result->simulated_operations};
+  const double rate = OpeningRate(*result);
+  if (rate > 0 && opening_ > 0) made.gain = rate / opening_ - 1;
+  return made;
+}
+
+double Replications::GainError() const {
+  if (!IsRandom()) return kErrorOfNothingRandom;
+  return scenario_.has_servers() ? kErrorOfServers : kErrorOfCollectives;
+}
+
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
   const absl::StatusOr<RunResult> result =
       Simulate(job_, RunOptionsOf(*profile_, scenario_, options_, index), stop);
   if (!result.ok()) return result.status();
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
-  return SummaryOf(*result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
+  RunSummary summary =
+      SummaryOf(*result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
+  summary.opening_steps_per_second = OpeningRate(*result);
+  return summary;
 }
 
 absl::Status Replications::CheckMeasured(const RunResult& result) const {
@@ -294,6 +355,7 @@ absl::Status Replications::CheckMeasured(const RunResult& result) const {
 }
 
 void Replications::Add(const RunSummary& run) {
+  if (done() == 0) opening_ = run.opening_steps_per_second;
   estimates_.push_back(run.estimate);
   // Batches of what does not go on for ever say nothing of it, and where nothing is random they
   // only show the order of completions.
@@ -387,8 +449,9 @@ void Replications::DescribeResources(Prediction& prediction) const {
                                    .index = lanes[lane].index,
                                    .fraction = utilization_[static_cast<size_t>(lane)] / done()};
     prediction.utilization.push_back(used);
-    if (lane == 0 || used.fraction > prediction.bottleneck.fraction) prediction.bottleneck = used;
+    if (lane == 0 || used.fraction > prediction.most_used.fraction) prediction.most_used = used;
   }
+  prediction.bottleneck = prediction.most_used;
 }
 
 void Replications::DescribeCollectives(Prediction& prediction) const {
@@ -417,16 +480,20 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
   report.no_overlap_examples_per_second =
       scenario_.workers * profile_->batch_size() /
       (report.computation_seconds + report.lone_collective_seconds);
-  const bool on_one_node = scenario_.workers > 1 && scenario_.all_reduce().workers_per_node > 1 &&
-                           scenario_.workers <= scenario_.all_reduce().workers_per_node;
-  if (waiting > kWaitingThatMatters && waiting > exposed) {
-    report.bottleneck = CollectiveBottleneck::kSlowestWorker;
-  } else if (prediction.bottleneck.resource == Resource::kCollective) {
-    report.bottleneck = on_one_node ? CollectiveBottleneck::kLinkInsideNode
-                                    : CollectiveBottleneck::kLinkBetweenNodes;
-  } else if (profile_->content().device_idle_fraction.value_or(0) > kIdleFractionOfHostBound) {
-    report.bottleneck = CollectiveBottleneck::kHost;
+  const AllReduce& job = scenario_.all_reduce();
+  if (scenario_.workers > 1 && job.workers_per_node > 1) {
+    const auto with = [&](LinkPlace place) {
+      return CollectiveSeconds(planned, WithLinksTwiceAsFast(scenario_, place));
+    };
+    if (scenario_.workers <= job.workers_per_node ||
+        with(LinkPlace::kInsideNodes) < with(LinkPlace::kBetweenNodes))
+      report.links = LinkPlace::kInsideNodes;
   }
+  // Until a gain names another.
+  if (prediction.most_used.resource == Resource::kCollective)
+    report.bottleneck = report.links == LinkPlace::kInsideNodes
+                            ? CollectiveBottleneck::kLinkInsideNode
+                            : CollectiveBottleneck::kLinkBetweenNodes;
   prediction.collectives = std::move(report);
 }
 

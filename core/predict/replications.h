@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -83,6 +84,18 @@ class Replications {
   // SIMULATION_TOO_SHORT, where there is no throughput to report: a worker does not complete two
   // steps in the counted time, or none completes one in the first seconds asked for.
   absl::StatusOr<RunSummary> Run(int32_t index, StopCheck stop) const;
+  // A short run of a change, and the share by which steps per second grow with it: over the begin
+  // of the first run made, which has the same random choices. Empty where runs so short do not tell
+  // it.
+  struct ShortRun {
+    std::optional<double> gain;
+    int64_t simulated_operations = 0;
+  };
+  // REQUIRES: done() > 0; it is the changed scenario's graph.
+  absl::StatusOr<ShortRun> RunShort(const Scenario& changed, const RankedGraph& graph,
+                                    StopCheck stop) const;
+  // The share of steps per second to which that is known.
+  double GainError() const;
   // REQUIRES: it is the run of index done().
   void Add(const RunSummary& run);
 
@@ -108,6 +121,13 @@ class Replications {
   bool IsRandom() const;
 
  private:
+  // Steps of each worker: from the end of the first to that of the last. No last: the whole run.
+  struct Opening {
+    int32_t first = 0;
+    int32_t last = 0;
+  };
+  Opening OpeningOf() const;
+  double OpeningRate(const RunResult& result) const;
   bool StartMatters() const;
   // True if the runs so far say enough, where replications were not asked for.
   bool SaysEnough(int32_t milestone) const;
@@ -144,6 +164,7 @@ class Replications {
   std::vector<double> drift_;
   std::vector<double> late_;
   // Over all runs.
+  double opening_ = 0;  // steps per second of the first run's begin
   StepTimeHistogram step_times_;
   std::vector<double> utilization_;      // sums, by lane
   double exposed_ = 0;                   // sum

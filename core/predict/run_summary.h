@@ -45,7 +45,8 @@ struct RunSummary {
   double drift = 0;  // second half minus first half of the counted time, in steps per second
   double late_steps_per_second = 0;  // of the second half
   StepTimeHistogram step_times;
-  std::vector<double> utilization;  // by lane
+  double opening_steps_per_second = 0;  // of the run's begin (Replications); 0: not known
+  std::vector<double> utilization;      // by lane
   double exposed_communication_fraction = 0;
   double waiting_fraction = 0;
   double straggler_fraction = 0;

@@ -112,6 +112,8 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
     wanted.push_back(*index);
   }
   if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
+  if (absl::Status status = points.FindBottlenecks(wanted, stop, executor); !status.ok())
+    return status;
   ThroughputAnswer answer;
   for (size_t i = 0; i < wanted.size(); ++i) {
     answer.predictions.push_back(points.Summarize(wanted[i]));

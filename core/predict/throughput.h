@@ -19,6 +19,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/what_if.h"
 
 namespace stepcast {
 
@@ -93,13 +94,14 @@ struct CollectiveTiming {
   double end_seconds = 0;
 };
 
-// The resource that holds a job of collectives back most.
+// The resource of a job of collectives whose change would bring most.
 enum class CollectiveBottleneck : uint8_t {
   kComputation,
   kLinkBetweenNodes,
   kLinkInsideNode,
   kSlowestWorker,
-  kHost,  // for which the workers' devices wait
+  kHost,     // for which the workers' devices wait
+  kLatency,  // of messages
 };
 
 // The report on a job's collectives. Seconds are of a step, means over workers.
@@ -114,7 +116,8 @@ struct CollectiveReport {
   // The rate if no computation ran beside a collective: a step is the sum of both.
   double no_overlap_examples_per_second = 0;
   CollectiveBottleneck bottleneck = CollectiveBottleneck::kComputation;
-  std::vector<CollectiveTiming> collectives;  // in the order in which they begin
+  LinkPlace links = LinkPlace::kBetweenNodes;  // that would shorten collectives more
+  std::vector<CollectiveTiming> collectives;   // in the order in which they begin
 };
 
 struct Prediction {
@@ -129,7 +132,10 @@ struct Prediction {
   double speedup = 0;             // over the same scenario with one worker
   double scaling_efficiency = 0;  // speedup / workers
   std::vector<ResourceUtilization> utilization;
-  ResourceUtilization bottleneck;  // the most used one
+  ResourceUtilization most_used;
+  // What to improve first, of several of its kind the most used. Without a gain: the most used one.
+  ResourceUtilization bottleneck;
+  std::optional<ResourceGain> bottleneck_gain;
   double exposed_communication_fraction = 0;
   bool steady_state = true;
   std::vector<Warning> warnings;

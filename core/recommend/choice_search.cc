@@ -160,11 +160,16 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::NeighboursOfChosen() const {
 absl::Status ChoiceSearch::Run(StopCheck stop, const Executor& executor) {
   if (!setup_.ok()) return setup_;
   absl::Status status = Search(stop, executor);
-  if (!IsTimeBudgetSpent(status)) return status;
-  Learn();
-  if (tried_.empty()) return status;
-  cut_short_ = true;
-  return absl::OkStatus();
+  if (!status.ok() && !IsTimeBudgetSpent(status)) return status;
+  if (!status.ok()) {
+    Learn();
+    if (tried_.empty()) return status;
+    cut_short_ = true;
+  }
+  status = points_.FindBottlenecks(tried_points_, stop, executor);
+  for (size_t i = 0; i < tried_.size(); ++i)
+    tried_[i].prediction = points_.Summarize(tried_points_[i]);
+  return status;
 }
 
 absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {

@@ -111,25 +111,63 @@ std::string ObjectiveAmongChoices(const ReasonFacts& facts) {
   return text;
 }
 
-std::string Bottleneck(const Prediction& prediction) {
-  const ResourceUtilization& used = prediction.bottleneck;
-  const std::string busy = absl::StrFormat("%.0f %% busy", 100 * used.fraction);
+std::string ResourceName(const ResourceUtilization& used) {
   switch (used.resource) {
     case Resource::kDownlink:
-      return absl::StrCat("the downlink of server ", used.index, ", ", busy);
+      return absl::StrCat("the downlink of server ", used.index);
     case Resource::kUplink:
-      return absl::StrCat("the uplink to server ", used.index, ", ", busy);
+      return absl::StrCat("the uplink to server ", used.index);
     case Resource::kParameterServer:
-      return absl::StrCat("the computation on server ", used.index, ", ", busy);
+      return absl::StrCat("the computation on server ", used.index);
     case Resource::kCollective:
-      return absl::StrCat("the links, in collectives, ", busy);
+      return "the links, in collectives";
     default:
-      return absl::StrCat(prediction.collectives.has_value() &&
-                                  prediction.collectives->bottleneck == CollectiveBottleneck::kHost
-                              ? "the workers' own time, in which devices wait for their hosts, "
-                              : "the workers' own computation, ",
-                          busy);
+      return "the workers' own computation";
   }
+}
+
+// The limit by what its change would bring; the most used resource besides, where that is another.
+std::string Limit(const Prediction& prediction) {
+  const ResourceUtilization& used = prediction.most_used;
+  const std::string most_used = absl::StrFormat("the most used resource is %s, %.0f %% busy",
+                                                ResourceName(used), 100 * used.fraction);
+  if (!prediction.bottleneck_gain.has_value()) return most_used;
+  const ResourceGain& gain = *prediction.bottleneck_gain;
+  std::string limit = ResourceName(prediction.bottleneck);
+  std::string change = "twice as fast";
+  bool is_used =
+      used.resource == prediction.bottleneck.resource && used.index == prediction.bottleneck.index;
+  switch (gain.change) {
+    case WhatIf::kNoStragglers:
+      limit = "the slowest worker";
+      change = "as fast as the best";
+      is_used = false;
+      break;
+    case WhatIf::kNoHostWait:
+      limit = "the hosts, for which the workers' devices wait";
+      change = "without that";
+      is_used = false;
+      break;
+    case WhatIf::kNoLatency:
+      limit = "the latency of the links";
+      change = "without it";
+      is_used = false;
+      break;
+    case WhatIf::kLinksTwiceAsFast:
+      if (!prediction.collectives.has_value()) {
+        change = "links twice as fast";
+        break;
+      }
+      limit = prediction.collectives->links == LinkPlace::kInsideNodes ? "the links inside the node"
+                                                                       : "the links between nodes";
+      break;
+    default:
+      break;
+  }
+  std::string text =
+      absl::StrFormat("it is limited by %s (%s: %+.3g %%)", limit, change, 100 * gain.gain);
+  if (is_used) return absl::StrCat(text, absl::StrFormat(", %.0f %% busy", 100 * used.fraction));
+  return absl::StrCat(text, "; ", most_used);
 }
 
 // Compared with one worker; empty for one.
@@ -255,11 +293,10 @@ std::string MissText(const ReasonFacts& facts, ConstraintKind kind) {
 std::string ReasonFor(const ReasonFacts& facts) {
   const Prediction& prediction = facts.chosen.prediction;
   return absl::StrFormat(
-      "%s %s %.4g examples/s%s, %s%s%s%s; the most used resource is %s%s%s%s.",
-      ChoiceText(facts.query, facts.chosen.choice),
+      "%s %s %.4g examples/s%s, %s%s%s%s; %s%s%s%s.", ChoiceText(facts.query, facts.chosen.choice),
       facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
       prediction.examples_per_second, Speedup(prediction), ObjectiveAmongChoices(facts),
-      Remaining(facts), Change(facts), NextStep(facts), Bottleneck(prediction), Fall(facts),
+      Remaining(facts), Change(facts), NextStep(facts), Limit(prediction), Fall(facts),
       RegimesText(prediction), CutShort(facts));
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/communication/all_reduce.h"
+#include "core/communication/collective_time.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/predict/request_faults.h"
 
@@ -204,6 +205,20 @@ std::vector<int64_t> BucketCaps() {
   return caps;
 }
 
+bool CollectivesStartFree(const Scenario& scenario) {
+  constexpr double kHardlyAny = 1e-6;
+  return !scenario.has_servers() && scenario.workers > 1 &&
+         ToSeconds(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1)) < kHardlyAny;
+}
+
+Warning StartFreeWarning() {
+  return {.reason = Warning::Reason::kCollectivesStartFree,
+          .message =
+              "a collective takes no time here but that of its bytes, so many small ones "
+              "look as good as a few; say what one costs: latency_seconds (--latency), or "
+              "what fits a benchmark of collectives (stepcast profile fit-collectives)"};
+}
+
 BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
                              const SimulationOptions& options) {
   constexpr int64_t kFewCapsMebibytes[] = {1, 2, 5, 10, 25, 50, 100, 200};
@@ -217,12 +232,13 @@ BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
   if (job.algorithm == CollectiveAlgorithm::kMeasured && profile.recording() != nullptr &&
       job.measured == MeasuredCollectivesOf(*profile.recording()))
     return {.why_not = "collectives take their recorded times, which say little of other buckets"};
-  TuningQuery query{
-      .scenarios = {scenario},
-      .options = options,
-      .methods = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets, TuningMethod::kMgWfbp},
-      .first_bucket_bytes = kFirstBucketBytes};
+  TuningQuery query{.scenarios = {scenario},
+                    .options = options,
+                    .methods = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets},
+                    .first_bucket_bytes = kFirstBucketBytes};
   for (const int64_t cap : kFewCapsMebibytes) query.bucket_caps_bytes.push_back(cap << 20);
+  // What merges by the cost of a start makes buckets of single gradients where there is none.
+  if (!CollectivesStartFree(scenario)) query.methods.push_back(TuningMethod::kMgWfbp);
   return {.query = std::move(query)};
 }
 

@@ -68,7 +68,14 @@ struct BucketQuestion {
   std::string why_not;
 };
 
-// Few buckets are tried: by PyTorch's rule with caps of 1 to 200 MiB, and MG-WFBP's. REQUIRES:
+// True if a collective of hardly any bytes takes hardly any time, so that many small ones look as
+// good as a few. REQUIRES: the scenario was resolved.
+bool CollectivesStartFree(const Scenario& scenario);
+// The warning that advice on buckets of such a job needs.
+Warning StartFreeWarning();
+
+// Few buckets are tried: by PyTorch's rule with caps of 1 to 200 MiB, and MG-WFBP's, which are not
+// where collectives start free: they would be of a gradient each. REQUIRES:
 // scenario and options were resolved for this profile.
 BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
                              const SimulationOptions& options);

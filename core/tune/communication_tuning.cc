@@ -197,7 +197,8 @@ class TuningWriter {
     return absl::StrCat("bucket_cap_mb_list=[", absl::StrJoin(caps, ","), "]");
   }
 
-  // The simplest of those that cannot be told from the fastest.
+  // The simplest of those that cannot be told from the fastest; where that is told to gain, of
+  // those that are told to gain, too.
   void Choose(const std::vector<size_t>& indices, const Prediction& base, Tuning& tuning) const {
     size_t fastest = 0;
     for (size_t i = 1; i < indices.size(); ++i) {
@@ -207,16 +208,19 @@ class TuningWriter {
     tuning.chosen = fastest;
     for (size_t i = 0; i < indices.size(); ++i) {
       if (tuning.strategies[i].method < tuning.strategies[tuning.chosen].method &&
+          (tuning.strategies[fastest].gain.is_none || !tuning.strategies[i].gain.is_none) &&
           GainOver(indices[fastest], indices[i]).is_none)
         tuning.chosen = i;
     }
     const TunedStrategy& chosen = tuning.strategies[tuning.chosen];
     if (chosen.gain.is_none) {
-      const TunedStrategy& most = tuning.strategies[fastest];
+      const bool stays = chosen.method == TuningMethod::kAsRecorded;
+      const TunedStrategy& most = stays ? tuning.strategies[fastest] : chosen;
       tuning.reason =
           most.method == TuningMethod::kAsRecorded
               ? "no difference: nothing that was tried is faster than what there is"
-              : absl::StrFormat("no difference: what gains most here, %s, gains %s (%s to %s)",
+              : absl::StrFormat("no difference: %s%s, gains %s (%s to %s), which may be nothing",
+                                stays ? "what gains most here, " : "the simplest that was tried, ",
                                 NameOf(most.method), PercentText(most.gain.mean),
                                 PercentText(most.gain.confidence_interval.lower),
                                 PercentText(most.gain.confidence_interval.upper));
@@ -246,13 +250,6 @@ absl::StatusOr<Tuning> TuningOf(absl::StatusOr<TriedMethods> tried, const Scenar
                                 const TuningQuery& query, const PointSet& points, StopCheck stop) {
   if (!tried.ok()) return tried.status();
   return TuningWriter(*std::move(tried), scenario, query, points, stop).Describe();
-}
-
-// A collective of hardly any bytes takes hardly any time.
-bool StartFree(const Scenario& scenario) {
-  constexpr double kHardlyAny = 1e-6;
-  return scenario.workers > 1 &&
-         ToSeconds(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1)) < kHardlyAny;
 }
 
 std::vector<Warning> WarningsOf(const std::vector<Tuning>& tunings) {
@@ -322,13 +319,8 @@ absl::StatusOr<TuningAnswer> OptimizeCommunication(const Profile& profile, const
                             points.Summarize(*index).steps_per_second < (1 - kLeastGain) * best;
   }
   answer.warnings = WarningsOf(answer.tunings);
-  if (std::any_of(query.scenarios.begin(), query.scenarios.end(), StartFree)) {
-    answer.warnings.push_back(
-        {.reason = Warning::Reason::kCollectivesStartFree,
-         .message = "a collective takes no time here but that of its bytes, so many small ones "
-                    "look as good as a few; say what one costs: latency_seconds (--latency), or "
-                    "what fits a benchmark of collectives (stepcast profile fit-collectives)"});
-  }
+  if (std::any_of(query.scenarios.begin(), query.scenarios.end(), CollectivesStartFree))
+    answer.warnings.push_back(StartFreeWarning());
   answer.simulation = points.Statistics();
   return answer;
 }

@@ -79,13 +79,22 @@ inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarni
           FitWarning::Reason::kTwoWorkersOnly},
          {v1::FitCollectivesResponse::Warning::ALGORITHM_FAILS,
           FitWarning::Reason::kAlgorithmFails}}};
-inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 5>
+inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 6>
     kCollectiveBottlenecks{
         {{v1::CollectiveReport::COMPUTATION, CollectiveBottleneck::kComputation},
          {v1::CollectiveReport::LINK_BETWEEN_NODES, CollectiveBottleneck::kLinkBetweenNodes},
          {v1::CollectiveReport::LINK_INSIDE_NODE, CollectiveBottleneck::kLinkInsideNode},
          {v1::CollectiveReport::SLOWEST_WORKER, CollectiveBottleneck::kSlowestWorker},
-         {v1::CollectiveReport::HOST, CollectiveBottleneck::kHost}}};
+         {v1::CollectiveReport::HOST, CollectiveBottleneck::kHost},
+         {v1::CollectiveReport::LATENCY, CollectiveBottleneck::kLatency}}};
+inline constexpr EnumTable<v1::Prediction::Change, WhatIf, kChangesOfOneResource.size()>
+    kBottleneckChanges{
+        {{v1::Prediction::NO_STRAGGLERS, WhatIf::kNoStragglers},
+         {v1::Prediction::LINKS_TWICE_AS_FAST, WhatIf::kLinksTwiceAsFast},
+         {v1::Prediction::NO_LATENCY, WhatIf::kNoLatency},
+         {v1::Prediction::COMPUTATION_TWICE_AS_FAST, WhatIf::kComputationTwiceAsFast},
+         {v1::Prediction::SERVERS_TWICE_AS_FAST, WhatIf::kServersTwiceAsFast},
+         {v1::Prediction::NO_HOST_WAIT, WhatIf::kNoHostWait}}};
 // Nothing kept in shares is the contract's "unspecified".
 inline constexpr EnumTable<v1::AllReduce::Sharding, Sharding, 3> kShardings{
     {{v1::AllReduce::OPTIMIZER, Sharding::kOptimizer},
@@ -156,7 +165,9 @@ inline constexpr EnumTable<v1::WhatIf::Change, WhatIf, kWhatIfCount> kWhatIfs{
      {v1::WhatIf::COMPUTATION_TWICE_AS_FAST, WhatIf::kComputationTwiceAsFast},
      {v1::WhatIf::ONE_WORKER_FEWER, WhatIf::kOneWorkerFewer},
      {v1::WhatIf::BEST_BUCKETS, WhatIf::kBestBuckets},
-     {v1::WhatIf::BEST_TRANSFER_ORDER, WhatIf::kBestTransferOrder}}};
+     {v1::WhatIf::BEST_TRANSFER_ORDER, WhatIf::kBestTransferOrder},
+     {v1::WhatIf::SERVERS_TWICE_AS_FAST, WhatIf::kServersTwiceAsFast},
+     {v1::WhatIf::NO_HOST_WAIT, WhatIf::kNoHostWait}}};
 inline constexpr EnumTable<v1::JobStrategy::MemoryPass, MemoryPass, 3> kMemoryPasses{
     {{v1::JobStrategy::NONE, MemoryPass::kNone},
      {v1::JobStrategy::RECOMPUTATION, MemoryPass::kRecomputation},

@@ -117,6 +117,12 @@ v1::Prediction ToWire(const Prediction& prediction) {
     *wire.add_utilization() = UtilizationToWire(utilization);
   wire.set_bottleneck(WireOf(kResources, prediction.bottleneck.resource));
   wire.set_bottleneck_index(prediction.bottleneck.index);
+  wire.set_most_used(WireOf(kResources, prediction.most_used.resource));
+  wire.set_most_used_index(prediction.most_used.index);
+  if (prediction.bottleneck_gain.has_value()) {
+    wire.set_bottleneck_gain(prediction.bottleneck_gain->gain);
+    wire.set_bottleneck_change(WireOf(kBottleneckChanges, prediction.bottleneck_gain->change));
+  }
   wire.set_exposed_communication_fraction(prediction.exposed_communication_fraction);
   wire.set_steady_state(prediction.steady_state);
   for (const Warning& warning : prediction.warnings) *wire.add_warnings() = ToWire(warning);

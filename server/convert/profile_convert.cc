@@ -378,7 +378,7 @@ void ClockToWire(const NodeClock& clock, Report& to) {
   if (clock.least_offset_ns != -kUnboundedOffset)
     to.set_least_clock_offset_ns(clock.least_offset_ns);
   if (clock.most_offset_ns != kUnboundedOffset) to.set_most_clock_offset_ns(clock.most_offset_ns);
-  to.set_clock_drift(clock.drift);
+  if (clock.drift_is_known) to.set_clock_drift(clock.drift);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ from stepcastd import PATIENCE_SECONDS, ServerTest
 from google.longrunning import operations_pb2, operations_pb2_grpc
 from stepcast.v1 import job_service_pb2, job_service_pb2_grpc
 
-COMPUTATION, LINK_BETWEEN_NODES, LINK_INSIDE_NODE, SLOWEST_WORKER, HOST = range(1, 6)
+COMPUTATION, LINK_BETWEEN_NODES, LINK_INSIDE_NODE, SLOWEST_WORKER, HOST, LATENCY = range(1, 7)
 MIB = 1 << 20
 
 
@@ -160,8 +160,15 @@ class AllReduceTest(ServerTest):
         self.assertGreater(slowest.collectives.waiting_seconds, 0.020)
         self.assertAlmostEqual(slowest.collectives.computation_seconds, 0.102, delta=1e-9)
 
+        # Six messages of 20 ms each in either all-reduce.
+        late = self.predicted(training(), 4, {"latency_seconds": 0.02})
+        self.assertEqual(late.collectives.bottleneck, LATENCY)
+        self.assertEqual(late.bottleneck_change, prediction.Prediction.NO_LATENCY)
+        self.assertAlmostEqual(late.bottleneck_gain, late.step_time.mean.ToNanoseconds() * 1e-9 / 0.066 - 1, delta=0.01)
+
     def test_a_device_that_waits_for_its_host_is_held_back_by_that(self):
-        idle = training(device_idle_fraction=0.3)
+        # A device twice as fast leaves the wait as it is: of a step of 51 ms more than half.
+        idle = training(device_idle_fraction=0.6)
         self.assertEqual(self.predicted(idle, 2).collectives.bottleneck, HOST)
         self.assertEqual(self.predicted(training(device_idle_fraction=0.1), 2).collectives.bottleneck, COMPUTATION)
         slow = self.predicted(idle, 4, bandwidth_bytes_per_second=2.5e8)

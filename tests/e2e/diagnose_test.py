@@ -59,8 +59,27 @@ class DiagnoseTest(ServerTest):
         # Without the slow one: four rounds of a third.
         self.assertAlmostEqual(ratios[CHANGE.ONE_WORKER_FEWER], (3 / (0.030 + 4 * 0.01 / 3)) / (4 / 0.075))
         # Of one gradient there are no other buckets.
-        self.assertEqual([(out.change, bool(out.reason)) for out in reply.left_out], [(change, True) for change in (CHANGE.NO_LATENCY, CHANGE.BEST_BUCKETS, CHANGE.BEST_TRANSFER_ORDER)])
+        self.assertEqual([(out.change, bool(out.reason)) for out in reply.left_out], [(change, True) for change in (CHANGE.NO_LATENCY, CHANGE.SERVERS_TWICE_AS_FAST, CHANGE.NO_HOST_WAIT, CHANGE.BEST_BUCKETS, CHANGE.BEST_TRANSFER_ORDER)])
         self.assertEqual(sorted(ratios.values(), reverse=True), [answer.ratio for answer in reply.what_ifs])
+
+    def test_buckets_where_collectives_start_free_are_those_of_ddp_and_warned_of(self):
+        """Nothing that merges by the cost of a start would make buckets of single gradients."""
+        profile = {"batch_size": 8, "platform": {"bandwidth_bytes_per_second": 1e9}, "operations": [], "steps": [{"start_ns": [], "end_ns": []}]}
+        for i in range(40):
+            waits = {"waiting_for": [2 * i - 2]} if i else {}
+            profile["operations"] += [
+                {"name": f"backward {i}", "resource": "WORKER", **waits},
+                {"name": f"gradient {i}", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 256 if i % 2 else 4_000_000, "waiting_for": [2 * i]},
+            ]
+            profile["steps"][0]["start_ns"] += [i * 1_000_000, (i + 1) * 1_000_000]
+            profile["steps"][0]["end_ns"] += [(i + 1) * 1_000_000] * 2
+        free = self.diagnose(inline_profile=profile, scenario={"workers": 4, "all_reduce": {"latency_seconds": 0, "buckets": {"cap_bytes": 200 << 20}}})
+        (best,) = [answer for answer in free.what_ifs if answer.change == CHANGE.BEST_BUCKETS]
+        self.assertGreater(best.ratio, 1)
+        self.assertGreaterEqual(min(group.size_bytes for group in best.groups[:-1]), 1 << 20)
+        self.assertIn(prediction.Warning.COLLECTIVES_START_FREE, [warning.reason for warning in free.prediction.warnings])
+        late = self.diagnose(inline_profile=profile, scenario={"workers": 4, "all_reduce": {"latency_seconds": 1e-4, "buckets": {"cap_bytes": 200 << 20}}})
+        self.assertNotIn(prediction.Warning.COLLECTIVES_START_FREE, [warning.reason for warning in late.prediction.warnings])
 
     def test_the_best_buckets_are_named_and_are_what_a_prediction_of_them_says(self):
         # Ten gradients of 1 MB, each ready 1 ms after the one before; messages of a millisecond.

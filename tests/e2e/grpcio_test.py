@@ -129,7 +129,7 @@ class PredictionsTest(ServerTest):
         self.assertEqual([each.scenario.workers for each in reply.predictions], [1, 2, 4, 8, 16])
         self.assertEqual(speeds, sorted(speeds))
         self.assertEqual(reply.predictions[0].speedup, 1)
-        self.assertEqual(reply.predictions[4].bottleneck, max(reply.predictions[4].utilization, key=lambda each: each.fraction).resource)
+        self.assertEqual(reply.predictions[4].most_used, max(reply.predictions[4].utilization, key=lambda each: each.fraction).resource)
         # The link bounds it: what all workers move down, the link must carry.
         content = self.server.profiles.GetProfile(store.GetProfileRequest(name=self.name))
         step_bytes = sum(op.size_bytes for op in content.operations if op.resource == profile_pb2.Operation.DOWNLINK)

@@ -106,6 +106,37 @@ class PageTest(ServerTest):
             self.assertEqual([each["ratio"] for each in subject["diagnosis"].get("whatIfs", [])], [each.ratio for each in diagnosed.what_ifs])
             self.assertIn("orders" if name == "servers" else "tuning", subject)
 
+    def test_everybody_names_the_same_bottleneck(self):
+        """Prediction, recommendation, diagnosis and page: of every number of workers, by default options."""
+        fields = ("bottleneck", "bottleneck_index", "bottleneck_change", "bottleneck_gain", "most_used", "most_used_index")
+        profiles = {"servers": small(), "varying": recorded(), "reduces": ALL_REDUCE, "idle": {**ALL_REDUCE, "device_idle_fraction": 0.6}}
+        for name, profile in profiles.items():
+            upload(self.server, profile, name)
+            source = {"profile": f"profiles/{name}"}
+            predicted = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(**source, worker_counts=[1, 2, 4])).predictions
+            limits = recommendation_pb2.Constraints(min_workers=1, max_workers=4)
+            recommended = self.server.predictions.RecommendWorkers(recommendation_pb2.RecommendWorkersRequest(**source, constraints=limits))
+            frontier = {each.scenario.workers: each for each in recommended.frontier}
+            (subject,) = data_of(self.page(f"{name}?workers=1,2,4")[1])["subjects"]
+            for each, on_page in zip(predicted, subject["prediction"]["predictions"], strict=True):
+                workers = each.scenario.workers
+                with self.subTest(profile=name, workers=workers):
+                    self.assertTrue(each.HasField("bottleneck_gain"))
+                    self.assertNotEqual(each.bottleneck_change, 0)
+                    named = [getattr(each, field) for field in fields]
+                    self.assertEqual([getattr(frontier[workers], field) for field in fields], named)
+                    self.assertEqual(on_page["bottleneck"], profile_pb2.Operation.Resource.Name(each.bottleneck))
+                    self.assertEqual(on_page["bottleneckChange"], prediction.Prediction.Change.Name(each.bottleneck_change))
+                    self.assertEqual(on_page["bottleneckGain"], each.bottleneck_gain)
+                    scenario = scenario_pb2.Scenario(workers=workers)
+                    diagnosed = self.server.predictions.DiagnoseJob(diagnosis_pb2.DiagnoseJobRequest(**source, scenario=scenario))
+                    self.assertEqual([getattr(diagnosed.prediction, field) for field in fields], named)
+                    of_one = {change.change: change.ratio for change in diagnosed.what_ifs if change.change in prediction.Prediction.Change.values()}
+                    self.assertAlmostEqual(of_one[each.bottleneck_change], max(of_one.values()), delta=1e-4)
+                    self.assertAlmostEqual(each.bottleneck_gain, of_one[each.bottleneck_change] - 1, delta=0.05 * of_one[each.bottleneck_change])
+                    busiest = max(each.utilization, key=lambda used: used.fraction)
+                    self.assertEqual((each.most_used, each.most_used_index), (busiest.resource, busiest.index))
+
     def test_a_step_on_its_lanes_is_the_one_that_a_hand_draws(self):
         # Down 10 ms, compute 20 ms, up 10 ms, update 2 ms, and nobody else on the links.
         upload(self.server, small(), "alone")

@@ -5,18 +5,37 @@ const subjects = JSON.parse(document.getElementById('data').textContent).subject
 const isComparison = subjects.length > 1;
 
 const RESOURCES = {DOWNLINK: 'downlink of server', UPLINK: 'uplink of server', PARAMETER_SERVER: 'computation of server'};
-const HELD_BACK = {SLOWEST_WORKER: 'the slowest worker', HOST: 'hosts of the workers', LINK_INSIDE_NODE: 'links inside the node'};
+const HELD_BACK = {SLOWEST_WORKER: 'the slowest worker', HOST: 'hosts of the workers', LATENCY: 'latency of the links', LINK_INSIDE_NODE: 'links inside the node', LINK_BETWEEN_NODES: 'links between nodes'};
+const CHANGED = {NO_STRAGGLERS: 'as fast as the best', NO_HOST_WAIT: 'never waited for', NO_LATENCY: 'none'};
 
 function bottleneckOf(prediction) {
   if (RESOURCES[prediction.bottleneck]) return `${RESOURCES[prediction.bottleneck]} ${prediction.bottleneckIndex ?? 0}`;
-  const held = HELD_BACK[prediction.collectives?.bottleneck];
-  if (prediction.bottleneck === 'WORKER') return held && held !== HELD_BACK.LINK_INSIDE_NODE ? held : 'computation of the workers';
-  if (prediction.bottleneck === 'COLLECTIVE') return held === HELD_BACK.LINK_INSIDE_NODE ? held : 'links between nodes';
+  if (prediction.bottleneckChange === 'NO_STRAGGLERS') return HELD_BACK.SLOWEST_WORKER;
+  if (prediction.bottleneckChange === 'NO_HOST_WAIT') return HELD_BACK.HOST;
+  if (prediction.bottleneck === 'WORKER') return 'computation of the workers';
+  if (prediction.bottleneck === 'COLLECTIVE') return HELD_BACK[prediction.collectives?.bottleneck] ?? HELD_BACK.LINK_BETWEEN_NODES;
   return 'unknown';
 }
 
-function busiest(prediction) {
-  return d3.max(prediction.utilization || [], (resource) => resource.fraction ?? 0) ?? 0;
+// What the change of the bottleneck would bring; empty where it was not computed.
+function bottleneckGain(prediction) {
+  if (prediction.bottleneckGain === undefined) return '';
+  const percent = 100 * prediction.bottleneckGain;
+  const ofServers = prediction.bottleneckChange === 'LINKS_TWICE_AS_FAST' && !prediction.collectives;
+  const changed = CHANGED[prediction.bottleneckChange] ?? (ofServers ? 'links twice as fast' : 'twice as fast');
+  return `${percent < 0 ? '' : '+'}${percent.toFixed(Math.abs(percent) < 9.5 ? 1 : 0)} % if ${changed}`;
+}
+
+function bottleneckWithGain(prediction) {
+  const gain = bottleneckGain(prediction);
+  return gain ? `${bottleneckOf(prediction)} (${gain})` : bottleneckOf(prediction);
+}
+
+function mostUsed(prediction) {
+  const name = RESOURCES[prediction.mostUsed] ? `${RESOURCES[prediction.mostUsed]} ${prediction.mostUsedIndex ?? 0}`
+    : prediction.mostUsed === 'COLLECTIVE' ? 'collectives' : 'computation of the workers';
+  const fraction = d3.max(prediction.utilization || [], (resource) => resource.fraction ?? 0) ?? 0;
+  return `most used: ${name}, ${formatPercent(fraction)}`;
 }
 
 const workersOf = (prediction) => prediction.scenario.workers ?? 1;
@@ -98,7 +117,7 @@ function tiles(subject) {
       tile('Speed-up', `${formatNumber(chosen.speedup ?? 0)}×`, 'over one worker'),
       tile('Efficiency', formatPercent(chosen.scalingEfficiency ?? 0), 'of linear scaling'),
       tile('A step takes', formatSeconds(parts.step), `${formatPercent(parts.step ? parts.computation / parts.step : 0)} of it computation`),
-      tile('Bottleneck', sentenceCase(bottleneckOf(chosen)), `busy ${formatPercent(busiest(chosen))} of the time`),
+      tile('Bottleneck', sentenceCase(bottleneckOf(chosen)), [bottleneckGain(chosen), mostUsed(chosen)].filter(Boolean).join('; ')),
       recommendation?.duration ? tile('Time', formatSeconds(seconds(recommendation.duration)), 'for the examples that are left') : null,
       recommendation?.cost !== undefined ? tile('Cost', `${formatNumber(recommendation.cost)} ${recommendation.currencyCode ?? ''}`, 'of the examples that are left') : null);
 }
@@ -197,7 +216,7 @@ function throughput() {
       subjects.map((subject) => numbersTable(`throughput${isComparison ? `, ${subject.name}` : ''}`,
           ['workers', 'examples/s', 'interval of the mean', 'single runs', 'speed-up', 'efficiency', 'bottleneck'],
           subject.predictions.map((prediction) => [String(workersOf(prediction)), formatNumber(rateOf(prediction)), formatInterval(prediction.confidenceInterval),
-            formatInterval(prediction.runInterval), formatNumber(prediction.speedup ?? 0), formatPercent(prediction.scalingEfficiency ?? 0), bottleneckOf(prediction)]))));
+            formatInterval(prediction.runInterval), formatNumber(prediction.speedup ?? 0), formatPercent(prediction.scalingEfficiency ?? 0), bottleneckWithGain(prediction)]))));
 }
 
 function efficiency() {
@@ -245,7 +264,7 @@ function stepTime() {
 }
 
 const PATH_KINDS = {COMPUTATION: 'computation', SERVER: 'parameter servers', COMMUNICATION: 'communication', WAITING: 'waiting for the slowest', GAP: 'gaps'};
-const CHANGES = {NO_STRAGGLERS: 'no stragglers', LINKS_TWICE_AS_FAST: 'links twice as fast', NO_LATENCY: 'no latency', COMPUTATION_TWICE_AS_FAST: 'computation twice as fast', ONE_WORKER_FEWER: 'one worker fewer', BEST_BUCKETS: 'best buckets', BEST_TRANSFER_ORDER: 'best transfer order'};
+const CHANGES = {NO_STRAGGLERS: 'no stragglers', LINKS_TWICE_AS_FAST: 'links twice as fast', NO_LATENCY: 'no latency', COMPUTATION_TWICE_AS_FAST: 'computation twice as fast', ONE_WORKER_FEWER: 'one worker fewer', BEST_BUCKETS: 'best buckets', BEST_TRANSFER_ORDER: 'best transfer order', SERVERS_TWICE_AS_FAST: 'servers twice as fast', NO_HOST_WAIT: 'no waiting for hosts'};
 
 // A critical path in a sentence; `nameOf` a worker.
 function pathSentence(found, nameOf) {
@@ -282,7 +301,7 @@ function recordedJob(subject, recording) {
         (report.unalignedStepSeconds === undefined ? '.' : `; with the clocks as they were read it would be ${formatSeconds(report.unalignedStepSeconds)}, ${beside(report.unalignedStepSeconds)}.`)),
     numbersTable(`recorded workers${isComparison ? `, ${subject.name}` : ''}`, ['recorded on', 'clock', 'at least', 'at most', 'drift', 'step recorded', 'replayed'],
         report.workers.map((worker) => [worker.name, formatSeconds(Number(worker.clockOffsetNs ?? 0) * 1e-9), ...['leastClockOffsetNs', 'mostClockOffsetNs'].map((bound) => (worker[bound] === undefined ? 'unbounded' : formatSeconds(Number(worker[bound]) * 1e-9))),
-          `${formatNumber(1e6 * (worker.clockDrift ?? 0))} µs/s`, formatSeconds(worker.recordedStepSeconds ?? 0), formatSeconds(worker.replayedStepSeconds ?? 0)])),
+          worker.clockDrift === undefined ? 'not known' : `${formatNumber(1e6 * worker.clockDrift)} µs/s`, formatSeconds(worker.recordedStepSeconds ?? 0), formatSeconds(worker.replayedStepSeconds ?? 0)])),
     numbersTable(`replay and recording${isComparison ? `, ${subject.name}` : ''}`, ['what', 'seconds a step'], sums.map(([what, found]) => [what, formatSeconds(found ?? 0)])),
     ...(recording.overlapSlowdown ? [overlapTable(`computation beside collectives${isComparison ? `, ${subject.name}` : ''}`, recording.overlapSlowdown)] : []),
     ...(recording.collectiveSlowdown ? [contentionTable(`collectives beside computation${isComparison ? `, ${subject.name}` : ''}`, recording.collectiveSlowdown)] : []),

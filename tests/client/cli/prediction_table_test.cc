@@ -97,6 +97,26 @@ TEST(BottleneckTextTest, NamesEveryResource) {
   EXPECT_EQ(text(99), "unknown");
 }
 
+TEST(BottleneckTextTest, SaysWhatItsChangeWouldBring) {
+  const auto text = [](const std::string& fields) {
+    return BottleneckText(Proto<v1::Prediction>(fields));
+  };
+  EXPECT_EQ(text("bottleneck: DOWNLINK bottleneck_gain: 0.372 bottleneck_change: "
+                 "LINKS_TWICE_AS_FAST"),
+            "downlink of server 0 (+37% if links twice as fast)");
+  EXPECT_EQ(text("bottleneck: WORKER bottleneck_gain: 0.0142 bottleneck_change: NO_STRAGGLERS"),
+            "the slowest worker (+1.4% if as fast as the best)");
+  EXPECT_EQ(text("bottleneck: WORKER bottleneck_gain: 1.5 bottleneck_change: NO_HOST_WAIT "
+                 "collectives { bottleneck: HOST }"),
+            "hosts of the workers (+150% if never waited for)");
+  EXPECT_EQ(text("bottleneck: COLLECTIVE bottleneck_gain: 0.2 bottleneck_change: NO_LATENCY "
+                 "collectives { bottleneck: LATENCY }"),
+            "latency of the links (+20% if none)");
+  EXPECT_EQ(text("bottleneck: COLLECTIVE bottleneck_gain: 0.2 bottleneck_change: "
+                 "LINKS_TWICE_AS_FAST collectives { bottleneck: LINK_INSIDE_NODE }"),
+            "links inside the node (+20% if twice as fast)");
+}
+
 TEST(ScenarioTextTest, NamesTheCluster) {
   const auto text = [](const std::string& scenario) {
     return ScenarioText(Proto<v1::Prediction>("scenario {" + scenario + "}"));

@@ -296,6 +296,31 @@ TEST(ClockAlignmentTest, BoundsAreThoseOfTryingAllVertices) {
   EXPECT_GT(contradictory, 40);
 }
 
+// A recording so short that exchanges allow more drift than there may be.
+TEST(AlignClocksTest, ADriftAtTheLimitOrNotLookedForIsNotKnown) {
+  int at_limit = 0;
+  int below = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const SimulatedExchanges made = SimulateExchanges(seed, {.nodes = 4, .steps = 3});
+    for (const double max_drift : {0.0, 5e-5, 2e-4}) {
+      const absl::StatusOr<ClockAlignment> found =
+          AlignClocks(made.exchanges, {.max_drift = max_drift}, NeverStop);
+      if (!found.ok()) continue;
+      EXPECT_TRUE(found->clocks.front().drift_is_known) << "its own is the common time";
+      for (size_t node = 1; node < found->clocks.size(); ++node) {
+        const NodeClock& clock = found->clocks[node];
+        const bool is_below = std::abs(clock.drift) < 0.99 * max_drift;
+        if (!is_below && std::abs(clock.drift) < 0.9999 * max_drift) continue;
+        EXPECT_EQ(clock.drift_is_known, is_below) << clock.drift;
+        if (max_drift > 0) (is_below ? below : at_limit) += 1;
+      }
+    }
+  }
+  EXPECT_GT(at_limit, 0);
+  EXPECT_GT(below, 0);
+}
+
 // Many nodes, each with drift: all exchanges are possible afterwards.
 TEST(ClockAlignmentTest, AlignsSixtyFourNodes) {
   const SimulatedExchanges made = SimulateExchanges(9, {.nodes = 64, .steps = 12, .ring = true});

@@ -74,8 +74,8 @@ TEST(ThroughputTest, OneWorkerOnARecordedChainTakesItsSum) {
       Predicted(job.Build(), {.options = {.steps_per_worker = 100}}).predictions[0];
   EXPECT_DOUBLE_EQ(prediction.steps_per_second, 1e9 / 2200);
   EXPECT_NEAR(prediction.step_time.p99, 2200e-9, 2200e-12);
-  EXPECT_EQ(prediction.bottleneck.resource, Resource::kDownlink);
-  EXPECT_DOUBLE_EQ(prediction.bottleneck.fraction, 1000.0 / 2200);
+  EXPECT_EQ(prediction.most_used.resource, Resource::kDownlink);
+  EXPECT_DOUBLE_EQ(prediction.most_used.fraction, 1000.0 / 2200);
   EXPECT_EQ(prediction.replications, 1);
   EXPECT_EQ(prediction.confidence_interval.lower, prediction.confidence_interval.upper);
 }
@@ -152,13 +152,13 @@ TEST(ThroughputTest, TheSameQueryHasTheSameAnswerAndAnotherSeedAnother) {
 TEST(ThroughputTest, TheBaselineIsSimulatedOnceForAll) {
   const SimulationOptionsDraft options{.steps_per_worker = 100, .replications = 1};
   const Profile profile = RandomSteps();
-  const auto operations = [&](std::vector<int32_t> counts) {
-    return Predicted(profile, {.worker_counts = std::move(counts), .options = options})
-        .simulation.simulated_operations;
+  const auto simulation = [&](std::vector<int32_t> counts) {
+    return Predicted(profile, {.worker_counts = std::move(counts), .options = options}).simulation;
   };
-  EXPECT_EQ(operations({1, 2, 3}), operations({2, 3}));
-  EXPECT_EQ(operations({2, 2, 2}), operations({2}));
-  EXPECT_EQ(operations({2, 3}), operations({2}) + operations({3}) - operations({1}));
+  const auto runs = [&](std::vector<int32_t> counts) { return simulation(std::move(counts)).runs; };
+  EXPECT_EQ(runs({1, 2, 3}), runs({2, 3}));
+  EXPECT_EQ(runs({2, 3}), runs({2}) + runs({3}) - runs({1}));
+  EXPECT_EQ(simulation({2, 2, 2}).simulated_operations, simulation({2}).simulated_operations);
 }
 
 TEST(ThroughputTest, ASpentTimeBudgetLeavesARunOfEachOrNoAnswer) {

@@ -11,6 +11,7 @@
 namespace stepcast::recommendation_reason_test {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -36,7 +37,7 @@ Prediction Of(int32_t workers, double examples_per_second, double one_worker, do
                                     .upper = examples_per_second + half_width};
   prediction.speedup = examples_per_second / one_worker;
   prediction.scaling_efficiency = prediction.speedup / workers;
-  prediction.bottleneck = {.resource = Resource::kDownlink, .index = 1, .fraction = 0.934};
+  prediction.most_used = {.resource = Resource::kDownlink, .index = 1, .fraction = 0.934};
   return prediction;
 }
 
@@ -113,16 +114,35 @@ TEST(RecommendationReasonTest, SaysWhatOneMoreWouldChange) {
   EXPECT_THAT(Reason(Curve({100, 180}), 1, {}), Not(HasSubstr("one more")));
 }
 
-TEST(RecommendationReasonTest, NamesEveryKindOfBottleneck) {
+TEST(RecommendationReasonTest, NamesWhatLimitsWithItsGainAndTheMostUsedIfThatIsAnother) {
   std::vector<TriedChoice> curve = Curve({100});
-  const auto reason_with = [&](Resource resource) {
-    curve[0].prediction.bottleneck.resource = resource;
+  Prediction& prediction = curve[0].prediction;
+  const auto reason_with = [&](WhatIf change, Resource resource) {
+    prediction.bottleneck = {.resource = resource, .index = 1};
+    prediction.bottleneck_gain = {.change = change, .gain = 0.37};
     return Reason(curve, 0, {});
   };
-  EXPECT_THAT(reason_with(Resource::kWorker), HasSubstr("the workers' own computation, 93 % busy"));
-  EXPECT_THAT(reason_with(Resource::kUplink), HasSubstr("the uplink to server 1, 93 % busy"));
-  EXPECT_THAT(reason_with(Resource::kParameterServer),
-              HasSubstr("the computation on server 1, 93 % busy"));
+  EXPECT_THAT(reason_with(WhatIf::kLinksTwiceAsFast, Resource::kDownlink),
+              EndsWith("; it is limited by the downlink of server 1 (links twice as fast: +37 %), "
+                       "93 % busy."));
+  EXPECT_THAT(
+      reason_with(WhatIf::kComputationTwiceAsFast, Resource::kWorker),
+      EndsWith("; it is limited by the workers' own computation (twice as fast: +37 %); the "
+               "most used resource is the downlink of server 1, 93 % busy."));
+  EXPECT_THAT(reason_with(WhatIf::kServersTwiceAsFast, Resource::kParameterServer),
+              HasSubstr("by the computation on server 1 (twice as fast: +37 %); the most used"));
+  EXPECT_THAT(reason_with(WhatIf::kNoStragglers, Resource::kWorker),
+              HasSubstr("by the slowest worker (as fast as the best: +37 %); the most used"));
+  prediction.collectives.emplace();
+  EXPECT_THAT(reason_with(WhatIf::kNoHostWait, Resource::kWorker),
+              HasSubstr("by the hosts, for which the workers' devices wait (without that: +37 %)"));
+  EXPECT_THAT(reason_with(WhatIf::kNoLatency, Resource::kCollective),
+              HasSubstr("by the latency of the links (without it: +37 %)"));
+  EXPECT_THAT(reason_with(WhatIf::kLinksTwiceAsFast, Resource::kCollective),
+              HasSubstr("by the links between nodes (twice as fast: +37 %)"));
+  prediction.collectives->links = LinkPlace::kInsideNodes;
+  EXPECT_THAT(reason_with(WhatIf::kLinksTwiceAsFast, Resource::kCollective),
+              HasSubstr("by the links inside the node (twice as fast: +37 %)"));
 }
 
 TEST(RecommendationReasonTest, InfeasibleNamesTheNearestChoiceAndWhatItLacks) {

@@ -58,7 +58,9 @@ Prediction SomePrediction() {
           .speedup = 9,
           .scaling_efficiency = 10,
           .utilization = {{.resource = Resource::kUplink, .index = 1, .fraction = 0.5}},
+          .most_used = {.resource = Resource::kParameterServer, .index = 3, .fraction = 0.7},
           .bottleneck = {.resource = Resource::kDownlink, .index = 2, .fraction = 0.6},
+          .bottleneck_gain = ResourceGain{.change = WhatIf::kLinksTwiceAsFast, .gain = 0.37},
           .exposed_communication_fraction = 11,
           .steady_state = false,
           .warnings = {{.reason = Warning::Reason::kTwoRegimes, .message = "careful"},
@@ -87,6 +89,10 @@ TEST(PredictionConvertTest, APredictionCarriesEverything) {
   EXPECT_EQ(wire.utilization(0).fraction(), 0.5);
   EXPECT_EQ(wire.bottleneck(), v1::Operation::DOWNLINK);
   EXPECT_EQ(wire.bottleneck_index(), 2);
+  EXPECT_EQ(wire.most_used(), v1::Operation::PARAMETER_SERVER);
+  EXPECT_EQ(wire.most_used_index(), 3);
+  EXPECT_EQ(wire.bottleneck_gain(), 0.37);
+  EXPECT_EQ(wire.bottleneck_change(), v1::Prediction::LINKS_TWICE_AS_FAST);
   EXPECT_EQ(wire.exposed_communication_fraction(), 11);
   EXPECT_FALSE(wire.steady_state());
   ASSERT_EQ(wire.warnings_size(), 2);
@@ -95,6 +101,26 @@ TEST(PredictionConvertTest, APredictionCarriesEverything) {
   EXPECT_EQ(wire.warnings(1).reason(), v1::Warning::ONE_REPLICATION);
   EXPECT_EQ(wire.replications(), 12);
   EXPECT_EQ(wire.steps_per_worker(), 13);
+}
+
+TEST(PredictionConvertTest, AGainThatIsNotKnownIsUnset) {
+  Prediction prediction = SomePrediction();
+  prediction.bottleneck_gain.reset();
+  EXPECT_FALSE(ToWire(prediction).has_bottleneck_gain());
+  EXPECT_EQ(ToWire(prediction).bottleneck_change(), v1::Prediction::CHANGE_UNSPECIFIED);
+}
+
+// The contract promises the names and numbers of WhatIf.Change.
+TEST(PredictionConvertTest, ChangesOfOneResourceAreWhatIfs) {
+  const google::protobuf::EnumDescriptor& changes = *v1::Prediction::Change_descriptor();
+  const google::protobuf::EnumDescriptor& what_ifs = *v1::WhatIf::Change_descriptor();
+  EXPECT_EQ(static_cast<size_t>(changes.value_count()), kChangesOfOneResource.size() + 1);
+  for (int i = 0; i < changes.value_count(); ++i) {
+    const google::protobuf::EnumValueDescriptor* const same =
+        what_ifs.FindValueByName(changes.value(i)->name());
+    ASSERT_NE(same, nullptr) << changes.value(i)->name();
+    EXPECT_EQ(same->number(), changes.value(i)->number());
+  }
 }
 
 AnswerContext SomeContext() {

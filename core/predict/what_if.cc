@@ -1,0 +1,275 @@
+#include "core/predict/what_if.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/model/all_reduce.h"
+
+namespace stepcast {
+
+namespace {
+
+Changed LeftOut(std::string why) { return {.why_not = std::move(why)}; }
+
+// Groups, as if they had been asked for.
+std::vector<WorkerGroup>& GroupsOf(Scenario& scenario) {
+  if (scenario.worker_groups.empty()) {
+    scenario.worker_groups.push_back(
+        {.count = scenario.workers,
+         .compute_speed_factor = 1,
+         .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second});
+  }
+  return scenario.worker_groups;
+}
+
+// A group for each worker, as if they had been asked for.
+std::vector<WorkerGroup> GroupOfEach(const Scenario& scenario) {
+  Scenario grouped = scenario;
+  std::vector<WorkerGroup> each;
+  for (const WorkerGroup& group : GroupsOf(grouped)) {
+    WorkerGroup one = group;
+    one.count = 1;
+    each.insert(each.end(), Index(group.count), one);
+  }
+  return each;
+}
+
+// By recorded worker: the mean time for which a step computes. Failure: what `stop` returns.
+absl::StatusOr<std::vector<double>> ComputedNsOf(const Profile& profile, StopCheck stop) {
+  PacedStopCheck pace(stop);
+  std::vector<double> means;
+  for (int32_t worker = 0; worker < profile.recorded_workers(); ++worker) {
+    double sum = 0;
+    for (const RecordedStep& step : profile.steps_of(worker)) {
+      for (size_t i = 0; i < profile.operations().size(); ++i) {
+        if (!pace.GoesOn(1)) return pace.status();
+        if (profile.operations()[i].resource == Resource::kWorker)
+          sum += static_cast<double>(step.end_ns[i] - step.start_ns[i]);
+      }
+    }
+    means.push_back(std::max(1.0, sum / static_cast<double>(profile.steps().size())));
+  }
+  return means;
+}
+
+Changed NoStragglers(Scenario scenario) {
+  double speed = 0;
+  double bandwidth = 0;
+  for (const WorkerGroup& group : scenario.worker_groups) {
+    speed = std::max(speed, group.compute_speed_factor.value_or(1));
+    bandwidth = std::max(bandwidth, group.bandwidth_bytes_per_second.value_or(0));
+  }
+  bool differs = false;
+  for (WorkerGroup& group : scenario.worker_groups) {
+    differs = differs || group.compute_speed_factor != speed ||
+              group.bandwidth_bytes_per_second != bandwidth;
+    group.compute_speed_factor = speed;
+    group.bandwidth_bytes_per_second = bandwidth;
+  }
+  if (!differs) return LeftOut("all workers are alike");
+  return {.scenario = std::move(scenario)};
+}
+
+// A ring's rates with every number of threads, of links twice as fast.
+void Double(TransferRate& rate) {
+  rate.gamma1 *= 2;
+  rate.gamma2 *= 2;
+}
+
+Changed NoLatency(Scenario scenario) {
+  if (scenario.has_servers()) return LeftOut("links to parameter servers have none");
+  AllReduce& job = std::get<AllReduce>(scenario.communication);
+  if (job.algorithm == CollectiveAlgorithm::kMeasured)
+    return LeftOut("collectives take the times that were measured, their latency in them");
+  if (job.latency_seconds == 0 && job.intra_node_latency_seconds == 0)
+    return LeftOut("the scenario has none");
+  if (scenario.workers == 1) return LeftOut("one worker uses no link");
+  job.latency_seconds = 0;
+  job.intra_node_latency_seconds = 0;
+  return {.scenario = std::move(scenario)};
+}
+
+Changed ComputesFaster(Scenario scenario, double factor) {
+  for (WorkerGroup& group : GroupsOf(scenario)) {
+    const double speed = factor * group.compute_speed_factor.value_or(1);
+    if (!(speed <= kMaxComputeSpeedFactor))
+      return LeftOut(absl::StrCat("a speed of ", speed, " is above the limit"));
+    group.compute_speed_factor = speed;
+  }
+  return {.scenario = std::move(scenario)};
+}
+
+Changed OneWorkerFewer(Scenario scenario) {
+  if (scenario.workers == 1) return LeftOut("there is one worker");
+  if (!scenario.Allows(scenario.workers - 1))
+    return LeftOut(absl::StrCat(scenario.workers - 1, " workers cannot meet in this way"));
+  std::vector<WorkerGroup>& groups = scenario.worker_groups;
+  if (!groups.empty()) {
+    const auto slowest =
+        std::min_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+          return a.compute_speed_factor.value_or(1) < b.compute_speed_factor.value_or(1);
+        });
+    if (--slowest->count == 0) groups.erase(slowest);
+  }
+  if (!scenario.start_offsets_ns.empty()) scenario.start_offsets_ns.pop_back();
+  --scenario.workers;
+  return {.scenario = std::move(scenario)};
+}
+
+}  // namespace
+
+const char* NameOf(WhatIf change) {
+  constexpr const char* kNames[] = {
+      "NO_STRAGGLERS",    "LINKS_TWICE_AS_FAST", "NO_LATENCY",          "COMPUTATION_TWICE_AS_FAST",
+      "ONE_WORKER_FEWER", "BEST_BUCKETS",        "BEST_TRANSFER_ORDER", "SERVERS_TWICE_AS_FAST",
+      "NO_HOST_WAIT"};
+  static_assert(std::size(kNames) == kWhatIfCount);
+  return kNames[static_cast<size_t>(change)];
+}
+
+absl::StatusOr<JobChanges> JobChanges::Of(const Profile& profile, StopCheck stop) {
+  JobChanges changes(profile);
+  if (profile.recorded_workers() == 1) return changes;
+  absl::StatusOr<std::vector<double>> computed_ns = ComputedNsOf(profile, stop);
+  if (!computed_ns.ok()) return computed_ns.status();
+  changes.computed_ns_ = *std::move(computed_ns);
+  return changes;
+}
+
+// By worker of the scenario: its speed over that of one that computes for a nanosecond.
+std::vector<double> JobChanges::SpeedsOf(const Scenario& scenario) const {
+  std::vector<double> speeds;
+  for (const WorkerGroup& group : GroupOfEach(scenario)) {
+    speeds.push_back(group.compute_speed_factor.value_or(1) /
+                     computed_ns_[speeds.size() % computed_ns_.size()]);
+  }
+  return speeds;
+}
+
+// Every worker keeps its own steps, scaled to the mean of the fastest.
+Changed JobChanges::NoRecordedStragglers(Scenario scenario) const {
+  std::vector<WorkerGroup> groups = GroupOfEach(scenario);
+  const std::vector<double> speeds = SpeedsOf(scenario);
+  const double fastest = *std::max_element(speeds.begin(), speeds.end());
+  double bandwidth = 0;
+  for (const WorkerGroup& group : groups)
+    bandwidth = std::max(bandwidth, group.bandwidth_bytes_per_second.value_or(0));
+  for (size_t worker = 0; worker < groups.size(); ++worker) {
+    const double speed =
+        groups[worker].compute_speed_factor.value_or(1) * (fastest / speeds[worker]);
+    if (speed > kMaxComputeSpeedFactor)
+      return LeftOut(absl::StrCat("a speed of ", speed, " is above the limit"));
+    groups[worker].compute_speed_factor = speed;
+    groups[worker].bandwidth_bytes_per_second = bandwidth;
+  }
+  scenario.worker_groups = std::move(groups);
+  return {.scenario = std::move(scenario)};
+}
+
+Changed JobChanges::LinksTwiceAsFast(Scenario scenario) const {
+  if (!scenario.has_servers()) {
+    if (scenario.workers == 1) return LeftOut("one worker uses no link");
+    AllReduce& job = std::get<AllReduce>(scenario.communication);
+    if (job.algorithm == CollectiveAlgorithm::kMeasured) {
+      for (MeasuredCollective& point : job.measured) point.seconds /= 2;
+      return {.scenario = std::move(scenario)};
+    }
+    if (job.contention.has_value()) {
+      Double(job.contention->overlapped);
+      Double(job.contention->alone);
+    }
+    scenario = WithLinksTwiceAsFast(std::move(scenario), LinkPlace::kInsideNodes);
+  }
+  return {.scenario = WithLinksTwiceAsFast(std::move(scenario), LinkPlace::kBetweenNodes)};
+}
+
+Changed JobChanges::ServersTwiceAsFast(Scenario scenario) const {
+  if (!scenario.has_servers()) return LeftOut("there are no parameter servers");
+  const std::vector<Operation>& operations = profile_->operations();
+  const bool computes = std::any_of(operations.begin(), operations.end(), [](const auto& each) {
+    return each.resource == Resource::kParameterServer;
+  });
+  if (!computes && scenario.servers().parsing_overhead == ParsingOverhead{})
+    return LeftOut("parameter servers compute nothing");
+  scenario.servers().compute_speed_factor *= 2;
+  return {.scenario = std::move(scenario)};
+}
+
+Changed JobChanges::NoHostWait(Scenario scenario) const {
+  const std::optional<double> idle = profile_->content().device_idle_fraction;
+  if (!idle.has_value())
+    return LeftOut("the profile does not say for how long devices wait for their hosts");
+  if (*idle == 0) return LeftOut("devices never wait for their hosts");
+  return ComputesFaster(std::move(scenario), 1 / (1 - *idle));
+}
+
+JobChanges::WithoutOne JobChanges::WithoutTheSlowest(Scenario scenario) const {
+  const auto recorded_workers = static_cast<int32_t>(computed_ns_.size());
+  const std::vector<double> speeds = SpeedsOf(scenario);
+  const auto slowest = std::min_element(speeds.begin(), speeds.end()) - speeds.begin();
+  WithoutOne without;
+  for (int32_t worker = 0; worker < scenario.workers; ++worker) {
+    if (worker != slowest) without.recorded.push_back(worker % recorded_workers);
+  }
+  if (scenario.workers == 1 || !scenario.Allows(scenario.workers - 1)) {
+    without.changed = OneWorkerFewer(std::move(scenario));
+    return without;
+  }
+  if (!scenario.worker_groups.empty()) {
+    scenario.worker_groups = GroupOfEach(scenario);
+    scenario.worker_groups.erase(scenario.worker_groups.begin() + slowest);
+  }
+  if (!scenario.start_offsets_ns.empty())
+    scenario.start_offsets_ns.erase(scenario.start_offsets_ns.begin() + slowest);
+  --scenario.workers;
+  without.changed = {.scenario = std::move(scenario)};
+  return without;
+}
+
+Changed JobChanges::By(WhatIf change, const Scenario& scenario) const {
+  switch (change) {
+    case WhatIf::kNoStragglers:
+      return computed_ns_.empty() ? NoStragglers(scenario) : NoRecordedStragglers(scenario);
+    case WhatIf::kLinksTwiceAsFast:
+      return LinksTwiceAsFast(scenario);
+    case WhatIf::kNoLatency:
+      return NoLatency(scenario);
+    case WhatIf::kComputationTwiceAsFast:
+      // What devices wait for hosts stays.
+      return ComputesFaster(scenario,
+                            2 / (1 + profile_->content().device_idle_fraction.value_or(0)));
+    case WhatIf::kOneWorkerFewer:
+      return OneWorkerFewer(scenario);
+    case WhatIf::kServersTwiceAsFast:
+      return ServersTwiceAsFast(scenario);
+    case WhatIf::kNoHostWait:
+      return NoHostWait(scenario);
+    case WhatIf::kBestBuckets:
+    case WhatIf::kBestTransferOrder:
+      break;  // searched for
+  }
+  return {};
+}
+
+Scenario WithLinksTwiceAsFast(Scenario scenario, LinkPlace place) {
+  if (place == LinkPlace::kInsideNodes) {
+    AllReduce& job = std::get<AllReduce>(scenario.communication);
+    job.intra_node_bandwidth_bytes_per_second *= 2;
+    return scenario;
+  }
+  if (!scenario.has_servers()) {
+    AllReduce& job = std::get<AllReduce>(scenario.communication);
+    job.rack_bandwidth_bytes_per_second *= 2;
+    job.nccl.channel_bandwidth_bytes_per_second *= 2;
+  }
+  scenario.bandwidth_bytes_per_second *= 2;
+  for (WorkerGroup& group : scenario.worker_groups) {
+    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second *= 2;
+  }
+  return scenario;
+}
+
+}  // namespace stepcast
