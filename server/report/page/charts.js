@@ -105,7 +105,7 @@ function comparisonScale(values, range, count) {
   return {scale, broken: broken && scale.domain()[0] > 0};
 }
 
-const axisNote = (title, {scale, broken}, format) => (broken ? `${title} (axis from ${format(scale.domain()[0])}, not 0)` : title);
+const breakNote = ({scale}, format) => `axis from ${format(scale.domain()[0])}, not 0`;
 
 // Two strokes across the beginning of an axis that does not begin at 0.
 function breakSign(svg, x, y, upright) {
@@ -234,17 +234,22 @@ function dotChart({label, xTitle, format, rows, reference}) {
     const isNarrow = width < NARROW;
     const rowHeight = isNarrow ? 44 : 30;
     const margin = {top: 8, right: 24, bottom: 44, left: isNarrow ? 14 : 190};
-    const height = margin.top + rows.length * rowHeight + margin.bottom;
-    svg.attr('height', height).attr('viewBox', `0 0 ${width} ${height}`);
     const ends = rows.flatMap((row) => [row.value, row.low ?? row.value, row.high ?? row.value]).concat(reference ? [reference.value] : []);
     const axis = comparisonScale(ends, [margin.left + 8, width - margin.right], isNarrow ? 3 : 6);
     const x = axis.scale;
+    margin.bottom += axis.broken ? 16 : 0;
+    const height = margin.top + rows.length * rowHeight + margin.bottom;
+    svg.attr('height', height).attr('viewBox', `0 0 ${width} ${height}`);
     svg.append('g').attr('class', 'grid').attr('transform', `translate(0,${height - margin.bottom})`)
         .call(d3.axisBottom(x).ticks(isNarrow ? 3 : 6).tickSize(-(height - margin.top - margin.bottom)).tickFormat(''));
     svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - margin.bottom})`)
         .call(d3.axisBottom(x).ticks(isNarrow ? 3 : 6).tickFormat(format).tickSizeOuter(0));
-    svg.append('text').attr('class', 'axis-title').attr('x', (margin.left + width) / 2).attr('y', height - 4).attr('text-anchor', 'middle').text(axisNote(xTitle, axis, format));
-    if (axis.broken) breakSign(svg, margin.left + 10, height - margin.bottom);
+    const title = (text, up) => svg.append('text').attr('class', 'axis-title').attr('x', (margin.left + width) / 2).attr('y', height - up).attr('text-anchor', 'middle').text(text);
+    title(xTitle, axis.broken ? 20 : 4);
+    if (axis.broken) {
+      title(breakNote(axis, format), 4);
+      breakSign(svg, margin.left + 10, height - margin.bottom);
+    }
     if (reference) svg.append('line').attr('class', 'level').attr('x1', x(reference.value)).attr('x2', x(reference.value)).attr('y1', margin.top).attr('y2', height - margin.bottom);
     rows.forEach((row, i) => {
       const y = margin.top + rowHeight * (i + (isNarrow ? 0.72 : 0.5));
@@ -274,7 +279,7 @@ function ratioChart({label, xTitle, yTitle, xFormat, format, points, style, refe
     const [first, last] = d3.extent(points, (point) => Math.log2(point.x));
     const decades = d3.range(Math.ceil(first), Math.floor(last) + 1).map((power) => 2 ** power);
     const every = Math.max(1, Math.ceil(decades.length * 62 / (width - margin.left)));
-    drawAxes(svg, {x, y, ticks: [], yTicks: 5, format, width, height, margin, xTitle, yTitle: axisNote(yTitle, axis, format)});
+    drawAxes(svg, {x, y, ticks: [], yTicks: 5, format, width, height, margin, xTitle, yTitle: axis.broken ? `${yTitle} (${breakNote(axis, format)})` : yTitle});
     if (axis.broken) breakSign(svg, margin.left, height - margin.bottom - 2, true);
     svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - margin.bottom})`)
         .call(d3.axisBottom(x).tickValues(decades.filter((_, i) => i % every === 0)).tickFormat(xFormat).tickSizeOuter(0));

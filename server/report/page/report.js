@@ -211,7 +211,7 @@ function throughput() {
     const letter = isComparison ? `${'AB'[i]}, ` : '';
     const name = !subject.feasible ? 'nearest' : subject.edge === 'ONLY_CHOICE' ? 'asked about' : EDGES[subject.edge] ? 'best of those asked about' : 'recommended';
     const found = [{x: subject.workers, style: subject.style, text: `${letter}${name}: ${subject.workers}`}];
-    if (!isComparison && workersOf(subject.knee) !== subject.workers) found.push({x: workersOf(subject.knee), style: 'plain', text: `knee: ${workersOf(subject.knee)}`});
+    if (!isComparison && workersOf(subject.knee) !== subject.workers) found.push({x: workersOf(subject.knee), style: 'plain', text: `${subject.knee === subject.predictions[subject.predictions.length - 1] ? 'no knee before' : 'knee:'} ${workersOf(subject.knee)}`});
     return found;
   });
   const text = (value) => subjects.map((subject) => {
