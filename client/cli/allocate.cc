@@ -141,8 +141,33 @@ std::vector<std::string> AllocationRow(const v1::JobAllocation& job) {
           job.has_duration() ? DurationText(job.duration()) : "-"};
 }
 
-std::string OneMoreText(const v1::OneMoreWorker& more) {
-  if (more.changes().empty()) return "one more worker would be of no use\n";
+bool HasItsMost(const v1::JobAllocation& job) {
+  return job.workers_edge() == v1::AT_LARGEST_ASKED || job.workers_edge() == v1::ONLY_CHOICE;
+}
+
+// The jobs that their own bounds keep from more.
+std::string EdgeTexts(const v1::AllocateWorkersResponse& response) {
+  std::string text;
+  for (const v1::JobAllocation& job : response.allocations()) {
+    if (!HasItsMost(job)) continue;
+    absl::StrAppend(&text, job.id(), " has ", job.workers(),
+                    job.workers_edge() == v1::ONLY_CHOICE ? ", the only number that it may get\n"
+                                                          : ", the most that it may get\n");
+  }
+  return text;
+}
+
+std::string OneMoreText(const v1::AllocateWorkersResponse& response) {
+  const v1::OneMoreWorker& more = response.one_more_worker();
+  if (more.changes().empty()) {
+    const auto& jobs = response.allocations();
+    const bool no_job_may = std::any_of(jobs.begin(), jobs.end(), HasItsMost) &&
+                            std::all_of(jobs.begin(), jobs.end(), [](const auto& job) {
+                              return job.has_error() || HasItsMost(job);
+                            });
+    return no_job_may ? "one more worker would be of no use: no job may get more (maxWorkers)\n"
+                      : "one more worker would be of no use\n";
+  }
   const auto change = [](std::string* out, const v1::AllocationChange& one) {
     absl::StrAppend(out, one.id(), " would have ", one.workers(),
                     one.workers() == 1 ? " worker" : " workers");
@@ -178,8 +203,8 @@ std::string AllocationText(const v1::AllocateWorkersResponse& response) {
     return absl::StrCat("No allocation: ", response.infeasible_reason(), "\n", errors);
   return absl::StrCat(table.Text(), "total: ", response.workers(), " workers, ",
                       response.parameter_servers(), " servers, utility ",
-                      NumberText(response.total_utility()), "\n",
-                      OneMoreText(response.one_more_worker()), warnings, errors);
+                      NumberText(response.total_utility()), "\n", EdgeTexts(response),
+                      OneMoreText(response), warnings, errors);
 }
 
 std::unique_ptr<Question> MakeAllocateQuestion() { return std::make_unique<AllocateQuestion>(); }

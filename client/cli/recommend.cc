@@ -32,6 +32,7 @@ class RecommendQuestion : public Question {
         parent.add_subcommand("recommend", "How many workers, and servers, the job should get");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     recommend_.Declare(*app);
+    recommend_.DeclareList(*app);
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser,
                       ScenarioFlags::Offsets::kForbidden);
     simulation_.Declare(*app);

@@ -5,6 +5,7 @@
 #include <CLI/App.hpp>
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "client/cli/parsed_option.h"
 #include "client/cli/quantity.h"
@@ -38,7 +39,9 @@ void RecommendFlags::DeclareConstraints(CLI::App& app) {
   AddValueOption<int32_t>(app, "--min-workers", "N", "At least so many (default 1)",
                           [&](int32_t workers) { constraints.set_min_workers(workers); });
   AddValueOption<int32_t>(app, "--max-workers", "N",
-                          "At most so many (default 16, or --min-workers + 15 where that is more)",
+                          "At most so many (default 16, or --min-workers + 15 where that is "
+                          "more). Of more than 256 numbers not all are tried: from 64 on in "
+                          "strides, and all around the best",
                           [&](int32_t workers) { constraints.set_max_workers(workers); });
   AddValueOption<int32_t>(app, "--max-servers", "N",
                           "Choose among 1 to so many servers, too (default: only the scenario's)",
@@ -58,6 +61,18 @@ void RecommendFlags::DeclareConstraints(CLI::App& app) {
   AddValueOption<double>(app, "--budget", "AMOUNT",
                          "The most the examples may cost; needs --examples and prices",
                          [&](double amount) { constraints.set_budget(amount); });
+}
+
+void RecommendFlags::DeclareList(CLI::App& app) {
+  AddParsedOption(
+      app, "--workers", "LIST",
+      "Only these numbers, at most 256: 1,2,4,8 or 8-16; in place of --min-workers and "
+      "--max-workers",
+      [](const std::string& text) { return ParseWorkerList(text); },
+      [this](const std::vector<int32_t>& counts) {
+        request_.mutable_constraints()->mutable_worker_counts()->Assign(counts.begin(),
+                                                                        counts.end());
+      });
 }
 
 // Prices are sent where one was given.

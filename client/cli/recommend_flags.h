@@ -15,6 +15,9 @@ class RecommendFlags {
   // This outlives the parse.
   void Declare(CLI::App& app);
 
+  // `--workers`: only the numbers of a list. Apart, for a command may have a list of its own.
+  void DeclareList(CLI::App& app);
+
   // The request that the flags describe, without source, scenario and options. Constraints are
   // always set.
   const v1::RecommendWorkersRequest& request() const { return request_; }

@@ -5,12 +5,12 @@
 #include <CLI/Error.hpp>
 #include <algorithm>
 #include <fstream>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/commands.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/profile_argument.h"
@@ -26,6 +26,7 @@ namespace {
 
 constexpr char kPageToStandardOutput[] = "-";
 constexpr int32_t kDefaultMaxWorkers = 16;
+constexpr int32_t kMaxWorkers = 4096;  // of the service
 
 // The answers of the session's client.
 class ClientSource final : public server::ReportSource {
@@ -88,6 +89,29 @@ absl::StatusOr<OtherScenario> ParseOther(const std::string& flags) {
   return OtherScenario{.flags = flags, .scenario = scenario.scenario()};
 }
 
+// The command of `app` as it was parsed: with the words that were typed, but none that say where
+// the page goes or who asks.
+std::string CommandOf(const CLI::App& app, const Session& session) {
+  std::string command = absl::StrCat("stepcast ", app.get_name());
+  const auto add = [&](std::string_view word) {
+    absl::StrAppend(&command, " ", server::ShellWord(word));
+  };
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name(/*positional=*/false, /*all_options=*/false);
+    if (option->count() == 0 || name == "--out" || name == "--help") continue;
+    const bool is_flag = option->get_items_expected_max() == 0;
+    for (const std::string& word : option->results()) {
+      if (!option->get_positional()) add(name);
+      if (!is_flag) add(word);
+    }
+  }
+  if (!session.local) {
+    add("--server");
+    add(session.options.server);
+  }
+  return command;
+}
+
 class ReportCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
@@ -102,7 +126,9 @@ class ReportCommand : public Command {
     app->add_option("--out", out_, "Where the page goes (default report.html; -: standard output)")
         ->type_name("FILE");
     AddParsedOption(
-        *app, "--workers", "LIST", "Numbers of workers: 1-16 or 1,2,4 (default 1-16)",
+        *app, "--workers", "LIST",
+        "Numbers of workers to draw: 1-16 or 1,2,4 (default: those from --min-workers to "
+        "--max-workers, 1-16; of more than 64 some)",
         [](const std::string& text) { return ParseWorkerList(text); },
         [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });
     AddParsedOption(
@@ -114,6 +140,7 @@ class ReportCommand : public Command {
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser,
                       ScenarioFlags::Offsets::kForbidden);
     simulation_.Declare(*app);
+    app_ = app;
     return app;
   }
 
@@ -124,11 +151,15 @@ class ReportCommand : public Command {
   ExitCode Run(const Session& session) const override {
     if (profiles_.size() > 1 && !against_.empty())
       return session.Misused("--against is about one profile");
-    server::ReportRequest request{.subjects = {}, .worker_counts = Counts()};
+    server::ReportRequest request{.subjects = {},
+                                  .worker_counts = Counts(),
+                                  .command = CommandOf(*app_, session),
+                                  .made_at_seconds = absl::ToUnixSeconds(absl::Now())};
     for (const std::string& profile : profiles_) {
       absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile);
       if (!source.ok()) return ReportProfileFailure(session, profile, source.status());
       server::ReportSubject subject{.label = profiles_.size() > 1 ? profile : "",
+                                    .file = IsFile(profile) ? profile : "",
                                     .question = recommend_.request()};
       SetSource(*std::move(source), subject.question);
       *subject.question.mutable_scenario() = scenario_.scenario();
@@ -150,13 +181,31 @@ class ReportCommand : public Command {
   std::vector<int32_t> Counts() const {
     if (!counts_.empty()) return counts_;
     const v1::Constraints& bounds = recommend_.request().constraints();
-    const int32_t least = std::max(bounds.min_workers(), 1);
-    const int32_t most =
-        std::max(bounds.has_max_workers() ? bounds.max_workers() : kDefaultMaxWorkers, least);
-    constexpr int32_t kMostCounts = 256;  // more, the service refuses to choose from
-    std::vector<int32_t> counts(static_cast<size_t>(std::min(most - least + 1, kMostCounts)));
-    std::iota(counts.begin(), counts.end(), least);
-    return counts;
+    const int32_t least = std::clamp(bounds.min_workers(), 1, kMaxWorkers);
+    const int32_t most = std::clamp(
+        bounds.has_max_workers() ? bounds.max_workers() : kDefaultMaxWorkers, least, kMaxWorkers);
+    const int32_t node = scenario_.scenario().all_reduce().workers_per_node();
+    std::vector<int32_t> counts;
+    for (int32_t count = least; count <= most; ++count) {
+      if (node <= 1 || count <= node || count % node == 0) counts.push_back(count);
+    }
+    if (counts.empty()) return {least};  // the service says why not
+    return Thinned(counts);
+  }
+
+  // As many as a curve needs: of more, each so much larger than the one before that few remain.
+  static std::vector<int32_t> Thinned(const std::vector<int32_t>& counts) {
+    constexpr size_t kMostDrawn = 64;
+    constexpr double kFiner = 1.05;
+    std::vector<int32_t> few = counts;
+    for (double apart = kFiner; few.size() > kMostDrawn; apart *= kFiner) {
+      few.clear();
+      for (const int32_t count : counts) {
+        if (few.empty() || count >= apart * few.back() || count == counts.back())
+          few.push_back(count);
+      }
+    }
+    return few;
   }
 
   ExitCode Write(const Session& session, const server::ReportRequest& request) const {
@@ -177,6 +226,7 @@ class ReportCommand : public Command {
     return session.Answer(said, [&] { return std::string_view(said); });
   }
 
+  const CLI::App* app_ = nullptr;
   std::vector<std::string> profiles_;
   std::string out_ = "report.html";
   std::vector<int32_t> counts_;

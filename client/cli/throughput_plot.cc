@@ -132,10 +132,28 @@ ThroughputPlot PlotOf(const std::string& title, const Predictions& predictions) 
   }
   if (drawn.size() > 1 && most > 0) {
     plot.points[static_cast<size_t>(knee)].mark = PlotPoint::Mark::kChosen;
-    plot.chosen = "knee";
+    // At the end of the curve nothing says that it is one.
+    plot.chosen = knee + 1 < drawn.size() ? "knee" : "no knee before";
   }
   return plot;
 }
+
+namespace {
+
+const char* NameOfChosen(const v1::RecommendWorkersResponse& response) {
+  if (response.has_nearest()) return "nearest to the constraints";
+  switch (response.workers_edge()) {
+    case v1::ONLY_CHOICE:
+      return "the only number asked about";
+    case v1::AT_LARGEST_ASKED:
+    case v1::AT_SMALLEST_ASKED:
+      return "best of those asked about";
+    default:
+      return "recommended";
+  }
+}
+
+}  // namespace
 
 ThroughputPlot PlotOf(const std::string& title, const v1::RecommendWorkersResponse& response) {
   const int32_t workers =
@@ -154,7 +172,7 @@ ThroughputPlot PlotOf(const std::string& title, const v1::RecommendWorkersRespon
     };
     if (point.workers == workers) {
       point.mark = PlotPoint::Mark::kChosen;
-      plot.chosen = response.has_nearest() ? "nearest to the constraints" : "recommended";
+      plot.chosen = NameOfChosen(response);
     } else if (std::any_of(response.ties().begin(), response.ties().end(), is_it)) {
       point.mark = PlotPoint::Mark::kTie;
       plot.ties = true;

@@ -195,6 +195,16 @@ OneMoreWorker Compare(const Outcome& now, const Outcome& then) {
   return more;
 }
 
+// What a job may get where the cluster's capacity does not limit it.
+ChoiceEdge EdgeOf(const AllocationJob& job, int32_t workers) {
+  const std::vector<int32_t>& counts = job.worker_counts;
+  if (workers == 0) return ChoiceEdge::kNone;
+  if (counts.size() == 1 && !job.may_rest && !job.cut_by_capacity) return ChoiceEdge::kOnlyChoice;
+  if (workers == counts.back() && !job.cut_by_capacity) return ChoiceEdge::kLargestAsked;
+  return workers == counts.front() && workers > 1 && !job.may_rest ? ChoiceEdge::kSmallestAsked
+                                                                   : ChoiceEdge::kNone;
+}
+
 }  // namespace
 
 absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, StopCheck stop,
@@ -216,6 +226,8 @@ absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, S
   if (!then.ok()) return then.status();
   for (size_t i = 0; i < answer.jobs.size(); ++i) {
     answer.jobs[i].share = now->shares[i];
+    if (query.jobs[i].ok())
+      answer.jobs[i].workers_edge = EdgeOf(*query.jobs[i], now->shares[i].workers);
     answer.workers += now->shares[i].workers;
     answer.servers += now->shares[i].servers;
   }

@@ -15,6 +15,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/assumptions.h"
+#include "core/predict/choice_edge.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
@@ -53,6 +54,7 @@ double MeritOf(const JobShare& share, const AllocationJob& job, AllocationObject
 struct JobAllocation {
   absl::Status status;  // not OK: why the job could not be looked at; it gets nothing then
   JobShare share;
+  ChoiceEdge workers_edge = ChoiceEdge::kNone;
   std::vector<CurvePoint> curve;
   std::vector<Warning> warnings;  // of the curve, WarningsByWorkers
   std::vector<Assumption> assumptions;

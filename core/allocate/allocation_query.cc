@@ -15,10 +15,15 @@ namespace {
 
 constexpr int32_t kDefaultMaxWorkers = 16;
 
+struct GangCounts {
+  std::vector<int32_t> counts;
+  bool cut = false;  // by `most`
+};
+
 // Multiples of the gang from min to max; none, and faults, where the bounds make no sense. Nothing
 // above `most` but the lowest.
-std::vector<int32_t> CountsOf(const AllocationJobDraft& draft, int32_t most,
-                              const AllocationJobLimits& limits, RequestFaults& faults) {
+GangCounts CountsOf(const AllocationJobDraft& draft, int32_t most,
+                    const AllocationJobLimits& limits, RequestFaults& faults) {
   const int32_t gang = draft.gang.value_or(1);
   const bool gang_ok = gang >= 1 && gang <= limits.max_workers;
   if (!gang_ok) faults.Add("gang", absl::StrCat(gang, " is not from 1 to ", limits.max_workers));
@@ -42,7 +47,7 @@ std::vector<int32_t> CountsOf(const AllocationJobDraft& draft, int32_t most,
     std::vector<int32_t> counts = {lowest};
     for (int64_t count = int64_t{lowest} + gang; count <= std::min(max, most); count += gang)
       counts.push_back(static_cast<int32_t>(count));
-    return counts;
+    return {.counts = counts, .cut = int64_t{counts.back()} + gang <= max};
   }
   return {};
 }
@@ -126,7 +131,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
     server_choices = {*one_worker};
   }
   CheckNumbers(draft, objective, limits, faults);
-  std::vector<int32_t> counts = CountsOf(draft, capacity.workers + 1, limits, faults);
+  auto [counts, is_cut] = CountsOf(draft, capacity.workers + 1, limits, faults);
   if (one_worker.ok() && !counts.empty()) {
     const int32_t lowest = counts.front();
     const int32_t highest = counts.back();
@@ -144,6 +149,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
                        .server_choices = std::move(server_choices),
                        .worker_counts = std::move(counts),
                        .may_rest = draft.min_workers == 0,
+                       .cut_by_capacity = is_cut,
                        .weight = draft.weight.value_or(1),
                        .remaining_examples = draft.remaining_examples.value_or(0),
                        .current_workers = current.workers,

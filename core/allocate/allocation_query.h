@@ -47,6 +47,7 @@ struct AllocationJob {
   std::vector<int32_t> worker_counts;    // that it may get, ascending, above 0; none above the
                                          // capacity and one more, but for the lowest
   bool may_rest = false;                 // it may get none
+  bool cut_by_capacity = false;          // it might get more than worker_counts of a larger cluster
   double weight = 1;
   int64_t remaining_examples = 0;  // 0: not known
   int32_t current_workers = 0;     // 0: it is not running

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/base/number_text.h"
 #include "core/predict/run_interval.h"
 
 namespace stepcast {
@@ -34,13 +35,14 @@ std::string RegimesText(const std::vector<Regime>& regimes, const Starts& starts
   const char* own_start = starts.at_random ? "that start at random times" : "that start as asked";
   const char* other_start = starts.at_random ? "that start together" : "that start at random times";
   std::string text =
-      absl::StrFormat("%.4g examples/s in %d of %d runs %s", fast.examples_per_second,
+      absl::StrFormat("%s examples/s in %d of %d runs %s", NumberText(fast.examples_per_second),
                       fast.replications, starts.own.runs.size(), own_start);
   if (!starts.other.runs.empty()) {
     absl::StrAppendFormat(&text, " and %d of %d %s", fast.other_start_replications,
                           starts.other.runs.size(), other_start);
   }
-  absl::StrAppendFormat(&text, ", %.4g in %d", slow.examples_per_second, slow.replications);
+  absl::StrAppendFormat(&text, ", %s in %d", NumberText(slow.examples_per_second),
+                        slow.replications);
   if (!starts.other.runs.empty())
     absl::StrAppendFormat(&text, " and %d", slow.other_start_replications);
   return text;

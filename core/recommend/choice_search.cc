@@ -30,20 +30,53 @@ bool IsCoarse(int32_t workers, const RecommendationQuery& query) {
 ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& query,
                            const KnownRuns& known)
     : profile_(profile), query_(query), weighing_(query), points_(profile, query.options, known) {
+  open_.resize(static_cast<size_t>(query.max_workers - query.min_workers) + 1);
+  for (const int32_t workers : query.FirstCounts())
+    open_[static_cast<size_t>(workers - query.min_workers)] = true;
   for (const Scenario& scenario : query.server_choices) {
     const absl::StatusOr<JobProgram> job = BuildJobProgram(profile, scenario, NeverStop);
     if (!job.ok()) {
       setup_ = job.status();
       return;
     }
-    rows_.push_back({.scenario = scenario, .curve = {}, .bounds = {}, .points = {}});
-    rows_.back().points.resize(static_cast<size_t>(query.max_workers - query.min_workers) + 1);
-    // Once: what collectives take is looked at again and again while the search goes on.
-    const ThroughputBound bound(*job, scenario);
-    for (int32_t workers = query.min_workers; workers <= query.max_workers; ++workers) {
-      rows_.back().bounds.push_back(query.IsCandidate(workers) ? bound.StepsPerSecond(workers) : 0);
+    rows_.push_back({.scenario = scenario,
+                     .bound = ThroughputBound(*job, scenario),
+                     .curve = {},
+                     .bounds = {},
+                     .points = {}});
+    rows_.back().points.resize(open_.size());
+    SetBounds(rows_.back());
+  }
+}
+
+// Once for what is open: what collectives take is looked at again and again while the search goes
+// on. A bound never falls with workers, so that of a larger number holds, too.
+void ChoiceSearch::SetBounds(Row& row) const {
+  row.bounds.assign(open_.size(), 0);
+  double next = 0;
+  for (size_t i = open_.size(); i-- > 0;) {
+    if (open_[i]) next = row.bound.StepsPerSecond(query_.min_workers + static_cast<int32_t>(i));
+    row.bounds[i] = next;
+  }
+}
+
+bool ChoiceSearch::OpenAroundTheBest() {
+  bool any = false;
+  for (const size_t tried : {*best_, *chosen_}) {
+    const int32_t workers = tried_[tried].choice.workers;
+    for (const int32_t way : {-1, 1}) {
+      for (int32_t count = workers + way;
+           count >= query_.min_workers && count <= query_.max_workers && !IsOpen(count);
+           count += way) {
+        if (!query_.IsCandidate(count)) continue;
+        open_[static_cast<size_t>(count - query_.min_workers)] = true;
+        any = true;
+      }
     }
   }
+  if (!any) return false;
+  for (Row& row : rows_) SetBounds(row);
+  return true;
 }
 
 double ChoiceSearch::BoundOf(const Cell& cell) const {
@@ -94,7 +127,7 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::Seeds() const {
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (int32_t workers = query_.min_workers; workers <= query_.max_workers; ++workers) {
       const Cell cell{.row = row, .workers = workers};
-      if (!IsAllowed(workers)) continue;
+      if (!IsOpen(workers)) continue;
       if (all || (query_.current.has_value() && !weighing_.Moves(ChoiceOf(cell))))
         seeds.push_back(cell);
     }
@@ -119,7 +152,7 @@ std::vector<ChoiceSearch::Prospect> ChoiceSearch::Prospects(bool coarse) const {
         best_of_gap.reset();
         continue;
       }
-      if (!IsAllowed(workers) || (coarse && !IsCoarse(workers, query_))) continue;
+      if (!IsOpen(workers) || (coarse && !IsCoarse(workers, query_))) continue;
       const double shape = coarse ? std::numeric_limits<double>::infinity()
                                   : rows_[row].curve.At(workers) * (1 + roughness_);
       const Prospect prospect{.cell = cell,
@@ -151,7 +184,7 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::NeighboursOfChosen() const {
          {query_.CandidateBelow(chosen.workers), query_.CandidateAbove(chosen.workers),
           query_.CandidateBelow(query_.max_workers + 1)}) {
       const Cell cell{.row = row, .workers = workers};
-      if (IsAllowed(workers) && !IsTried(cell)) cells.push_back(cell);
+      if (IsOpen(workers) && !IsTried(cell)) cells.push_back(cell);
     }
   }
   return cells;
@@ -178,7 +211,7 @@ absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {
       bool deepened = false;
       if (absl::Status status = RunInFull(Depth::kAsGood, stop, executor, deepened); !status.ok())
         return status;
-      if (deepened) continue;
+      if (deepened || OpenAroundTheBest()) continue;
       cells = NeighboursOfChosen();
       if (cells.empty()) {
         if (tried_.size() > kAllFinished) return absl::OkStatus();
@@ -196,7 +229,7 @@ absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {
 absl::Status ChoiceSearch::Try(std::vector<Cell> cells, StopCheck stop, const Executor& executor) {
   // One worker is run for the speed-up of every choice, so it costs nothing more to know it.
   const size_t asked = cells.size();
-  for (size_t i = 0; i < asked && IsAllowed(1); ++i)
+  for (size_t i = 0; i < asked && IsOpen(1); ++i)
     cells.push_back({.row = cells[i].row, .workers = 1});
   for (const Cell& cell : cells) {
     if (IsTried(cell)) continue;
@@ -305,7 +338,7 @@ double ChoiceSearch::UntriedGainBound() const {
   double gain = 0;
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (int32_t workers = query_.min_workers; workers <= query_.max_workers; ++workers) {
-      if (!IsAllowed(workers)) continue;
+      if (!query_.IsCandidate(workers)) continue;
       const Cell cell{.row = row, .workers = workers};
       if (IsTried(cell)) continue;
       const Score ceiling = ScoreOf(cell, BoundOf(cell));

@@ -4,10 +4,11 @@
 // that could win by what links and processors can carry (ThroughputBound); then between them, where
 // the curve might still be high enough (CurveCeiling), always the most promising first. What comes
 // out best is run in full, with everything that is not clearly worse, and so are its neighbours;
-// all of it until nothing new could win. In the end all that was tried is run in full where it is
-// no more than 16 choices: a row that is shown then says what a prediction of it does. The order in
-// which choices are tried, and so the answer, depends on nothing but the query. Threads: none of
-// its own.
+// all of it until nothing new could win. Where the query looks at numbers in strides first
+// (FirstCounts), those between are open to the search only around the best. In the end all that was
+// tried is run in full where it is no more than 16 choices: a row that is shown then says what a
+// prediction of it does. The order in which choices are tried, and so the answer, depends on
+// nothing but the query. Threads: none of its own.
 #pragma once
 
 #include <cstddef>
@@ -66,8 +67,11 @@ class ChoiceSearch {
   // All choices with one number of servers.
   struct Row {
     Scenario scenario;
+    ThroughputBound bound;
     CurveCeiling curve;
-    std::vector<double> bounds;  // steps per second, by workers - min_workers; of candidates
+    // Steps per second, by workers - min_workers; of numbers that are not open, the next open
+    // one's.
+    std::vector<double> bounds;
     std::vector<std::optional<size_t>> points;  // likewise; those tried
     double one_worker = 0;                      // examples per second; 0: not known
   };
@@ -91,13 +95,22 @@ class ChoiceSearch {
         .points[static_cast<size_t>(cell.workers - query_.min_workers)]
         .has_value();
   }
-  bool IsAllowed(int32_t workers) const { return query_.IsCandidate(workers); }
+  // True if the search may try it.
+  bool IsOpen(int32_t workers) const {
+    return workers >= query_.min_workers && workers <= query_.max_workers &&
+           open_[static_cast<size_t>(workers - query_.min_workers)];
+  }
 
   double BoundOf(const Cell& cell) const;
   Score ScoreOf(const Cell& cell, double examples_per_second) const;
   bool CouldWin(const Cell& cell, const Score& ceiling) const;
   bool IsPreferred(const Choice& a, const Choice& b) const;
   bool IsTied(const TriedChoice& tried) const;
+
+  void SetBounds(Row& row) const;
+  // Opens what lies between the best and chosen numbers and those next to them; false where that is
+  // open already.
+  bool OpenAroundTheBest();
 
   std::vector<Cell> Seeds() const;
   std::vector<Prospect> Prospects(bool coarse) const;
@@ -116,6 +129,7 @@ class ChoiceSearch {
   const RecommendationQuery& query_;
   const Weighing weighing_;
   PointSet points_;
+  std::vector<bool> open_;  // by workers - min_workers
   std::deque<Row> rows_;
   std::vector<TriedChoice> tried_;  // in the order of their first run; parallel to the next
   std::vector<size_t> tried_points_;

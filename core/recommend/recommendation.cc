@@ -37,6 +37,8 @@ absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile,
   recommendation.outcome = chosen.outcome;
   recommendation.ties = facts.ties;
   recommendation.untried_gain_bound = search.UntriedGainBound();
+  recommendation.workers_edge = WorkersEdge(facts);
+  recommendation.servers_edge = ServersEdge(facts);
   recommendation.reason = ReasonFor(facts);
   return recommendation;
 }

@@ -13,6 +13,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
+#include "core/predict/choice_edge.h"
 #include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/outcome.h"
@@ -31,6 +32,8 @@ struct Recommendation {
   int32_t parameter_servers = 0;
   std::optional<Prediction> prediction;
   Outcome outcome;  // of the recommended choice
+  ChoiceEdge workers_edge = ChoiceEdge::kNone;
+  ChoiceEdge servers_edge = ChoiceEdge::kNone;
   std::string reason;
   std::vector<Prediction>
       frontier;  // all that was simulated, in ascending order of servers, then of workers

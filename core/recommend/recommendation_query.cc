@@ -15,13 +15,46 @@ namespace {
 
 constexpr size_t kMaxCurrencyCode = 16;
 
+// In strides, each power of two is followed by so many numbers up to the next.
+constexpr int32_t kNumbersOfADoubling = 32;
+
 struct Counts {
   int32_t min = 1;
   int32_t max = kDefaultMaxWorkers;
+  std::vector<int32_t> listed;
   bool valid = true;  // else they may be far apart
 };
 
+Counts ResolveListed(const RecommendationDraft& draft, RequestFaults& faults) {
+  constexpr char kField[] = "constraints.worker_counts";
+  const int32_t limit = ScenarioLimits{}.max_workers;
+  Counts counts{.listed = draft.worker_counts};
+  const auto refuse = [&](std::string field, std::string why) {
+    faults.Add(std::move(field), std::move(why));
+    counts.valid = false;
+  };
+  if (draft.min_workers.has_value() || draft.max_workers.has_value()) {
+    refuse(kField, absl::StrCat(counts.listed.size(),
+                                " given beside min_workers or max_workers: give either"));
+  }
+  if (counts.listed.size() > static_cast<size_t>(kMaxCounts)) {
+    refuse(kField, absl::StrCat(counts.listed.size(), " given, more than ", kMaxCounts));
+    return counts;
+  }
+  for (size_t i = 0; i < counts.listed.size(); ++i) {
+    if (counts.listed[i] < 1 || counts.listed[i] > limit)
+      refuse(absl::StrCat(kField, "[", i, "]"),
+             absl::StrCat(counts.listed[i], " is not from 1 to ", limit));
+  }
+  std::sort(counts.listed.begin(), counts.listed.end());
+  counts.listed.erase(std::unique(counts.listed.begin(), counts.listed.end()), counts.listed.end());
+  counts.min = counts.listed.front();
+  counts.max = counts.listed.back();
+  return counts;
+}
+
 Counts ResolveCounts(const RecommendationDraft& draft, RequestFaults& faults) {
+  if (!draft.worker_counts.empty()) return ResolveListed(draft, faults);
   const int32_t limit = ScenarioLimits{}.max_workers;
   Counts counts;
   const auto refuse = [&](const char* field, std::string why) {
@@ -40,9 +73,6 @@ Counts ResolveCounts(const RecommendationDraft& draft, RequestFaults& faults) {
   } else if (counts.max < counts.min) {
     refuse("constraints.max_workers",
            absl::StrCat(counts.max, " is less than min_workers ", counts.min));
-  } else if (counts.max - counts.min > kMaxSpread) {
-    refuse("constraints.max_workers", absl::StrCat(counts.max, " is more than ", kMaxSpread,
-                                                   " above min_workers ", counts.min));
   }
   return counts;
 }
@@ -99,7 +129,7 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
     faults.Add(kField, absl::StrCat(most, " is not from 1 to ", limit));
     return {};
   }
-  const int64_t choices = int64_t{most} * (counts.max - counts.min + 1);
+  const int64_t choices = int64_t{most} * std::min(counts.max - counts.min + 1, kMaxCounts);
   if (choices > kMaxChoices) {
     faults.Add(kField, absl::StrCat(most, " makes ", choices,
                                     " choices of workers and servers, more than ", kMaxChoices));
@@ -194,6 +224,13 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
 
 }  // namespace
 
+bool RecommendationQuery::IsCandidate(int32_t workers) const {
+  return workers >= min_workers && workers <= max_workers &&
+         server_choices.front().Allows(workers) &&
+         (worker_counts.empty() ||
+          std::binary_search(worker_counts.begin(), worker_counts.end(), workers));
+}
+
 int32_t RecommendationQuery::CandidateBelow(int32_t workers) const {
   for (int32_t count = workers - 1; count >= min_workers; --count) {
     if (IsCandidate(count)) return count;
@@ -215,20 +252,81 @@ size_t RecommendationQuery::choices() const {
   return server_choices.size() * candidates;
 }
 
+namespace {
+
+int32_t UnitOf(const RecommendationQuery& query) {
+  const Scenario& scenario = query.server_choices.front();
+  return scenario.has_servers() ? 1 : scenario.all_reduce().workers_per_node;
+}
+
+// 1 up to 64, 2 up to 128, 4 up to 256 and so on: all are of the form m * 2^k with m <= 64.
+int32_t StrideAt(int32_t number) {
+  int32_t stride = 1;
+  while (int64_t{2} * kNumbersOfADoubling * stride < number) stride *= 2;
+  return stride;
+}
+
+}  // namespace
+
+std::vector<int32_t> RecommendationQuery::FirstCounts() const {
+  std::vector<int32_t> counts;
+  for (int32_t count = min_workers; count <= max_workers; ++count) {
+    if (IsCandidate(count)) counts.push_back(count);
+  }
+  if (counts.size() <= static_cast<size_t>(kMaxCounts)) return counts;
+  const int32_t unit = UnitOf(*this);
+  const int32_t first = counts.front();
+  const int32_t last = counts.back();
+  std::erase_if(counts, [&](int32_t count) {
+    const int32_t units = count / unit;
+    return units % StrideAt(units) != 0 && count != first && count != last &&
+           !(current.has_value() && current->workers == count);
+  });
+  return counts;
+}
+
+int32_t RecommendationQuery::LargestStride() const {
+  const int32_t unit = UnitOf(*this);
+  return choices() / server_choices.size() <= static_cast<size_t>(kMaxCounts)
+             ? 1
+             : unit * StrideAt(max_workers / unit);
+}
+
+int32_t RecommendationQuery::StridesBegin() const {
+  return 2 * kNumbersOfADoubling * UnitOf(*this);
+}
+
+namespace {
+
+// A number that is named must fill nodes; of a range some number must.
+void CheckNodes(const RecommendationQuery& query, const RecommendationDraft& draft,
+                RequestFaults& faults) {
+  for (size_t i = 0; i < draft.worker_counts.size(); ++i) {
+    if (!query.server_choices.front().Allows(draft.worker_counts[i])) {
+      faults.Add(
+          absl::StrCat("constraints.worker_counts[", i, "]"),
+          absl::StrCat(draft.worker_counts[i], " does not fill nodes as scenario.all_reduce says"));
+    }
+  }
+  if (!draft.worker_counts.empty() || query.choices() > 0) return;
+  faults.Add("constraints.max_workers",
+             absl::StrCat("no number of workers from ", query.min_workers, " to ",
+                          query.max_workers, " fills nodes as scenario.all_reduce says"));
+}
+
+}  // namespace
+
 absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile,
                                                           const RecommendationDraft& draft) {
   RequestFaults faults;
   const Counts counts = ResolveCounts(draft, faults);
   RecommendationQuery query{.server_choices = ResolveServers(profile, draft, counts, faults),
                             .min_workers = counts.min,
-                            .max_workers = counts.max};
+                            .max_workers = counts.max,
+                            .worker_counts = counts.listed};
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
-  if (counts.valid && !query.server_choices.empty() && query.choices() == 0) {
-    faults.Add("constraints.max_workers",
-               absl::StrCat("no number of workers from ", counts.min, " to ", counts.max,
-                            " fills nodes as scenario.all_reduce says"));
-  }
+  if (counts.valid && !query.server_choices.empty()) CheckNodes(query, draft, faults);
   CheckGoals(draft, faults);
   CheckPrices(draft, faults);
   CheckCurrent(draft, faults);

@@ -41,6 +41,7 @@ struct RecommendationDraft {
   Objective objective = Objective::kKnee;
   std::optional<int32_t> min_workers;
   std::optional<int32_t> max_workers;
+  std::vector<int32_t> worker_counts;  // only these, in place of the two bounds
   std::optional<int32_t> max_parameter_servers;
   std::optional<double> deadline_seconds;
   std::optional<int64_t> examples;
@@ -55,6 +56,7 @@ struct RecommendationQuery {
   std::vector<Scenario> server_choices;  // with one worker; each more servers than the one before
   int32_t min_workers = 1;
   int32_t max_workers = 1;
+  std::vector<int32_t> worker_counts;  // ascending, the bounds first and last; empty: all between
   SimulationOptions options;
   Objective objective = Objective::kKnee;
   std::optional<double> deadline_seconds;
@@ -64,22 +66,27 @@ struct RecommendationQuery {
   std::optional<MachinePrices> prices;
   std::optional<CurrentAllocation> current;
 
-  // True if so many workers may be chosen: they are within the bounds and, where they meet in
-  // collectives, fill nodes.
-  bool IsCandidate(int32_t workers) const {
-    return workers >= min_workers && workers <= max_workers &&
-           server_choices.front().Allows(workers);
-  }
+  // True if so many workers may be chosen: they are within the bounds or the list and, where they
+  // meet in collectives, fill nodes.
+  bool IsCandidate(int32_t workers) const;
   // The nearest below or above that may; 0: none.
   int32_t CandidateBelow(int32_t workers) const;
   int32_t CandidateAbove(int32_t workers) const;
   size_t choices() const;
+
+  // The numbers that a search looks at before it knows where the best is, ascending: all of at most
+  // kMaxCounts. Of more, those in strides, first and last, and the running job's.
+  std::vector<int32_t> FirstCounts() const;
+  // The largest stride between them, in workers; 1: there are none.
+  int32_t LargestStride() const;
+  // The workers up to which there are no strides: 64, or 64 full nodes.
+  int32_t StridesBegin() const;
 };
 
 inline constexpr int32_t kDefaultMaxWorkers = 16;
-// Most counts of workers from the least to the most, and most choices of workers and servers: a
-// search has an end.
-inline constexpr int32_t kMaxSpread = 256;
+// Most counts of workers that are looked at first, of a list too, and most choices of those and of
+// servers: a search has an end.
+inline constexpr int32_t kMaxCounts = 256;
 inline constexpr int64_t kMaxChoices = 4096;
 
 // Fails as ResolveScenario and ResolveOptions do, paths relative to the request

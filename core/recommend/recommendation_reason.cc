@@ -7,6 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
+#include "core/base/number_text.h"
+
 namespace stepcast {
 
 namespace {
@@ -45,11 +47,33 @@ std::string ChoiceText(const RecommendationQuery& query, const Choice& choice) {
              : workers;
 }
 
+// The list, as far as a reader takes it in.
+std::string ListText(const std::vector<int32_t>& counts) {
+  constexpr size_t kMostNamed = 8;
+  if (counts.size() > kMostNamed) {
+    return absl::StrCat(counts.size(), " numbers from ", counts.front(), " to ", counts.back());
+  }
+  const std::vector<int32_t> but_last(counts.begin(), counts.end() - 1);
+  return absl::StrCat(absl::StrJoin(but_last, ", "), " and ", counts.back());
+}
+
+// The way in which so many numbers were looked at; empty where each was a candidate from the start.
+std::string StridesText(const RecommendationQuery& query) {
+  const int32_t stride = query.LargestStride();
+  if (stride == 1) return "";
+  const int32_t begin = query.StridesBegin();
+  return absl::StrCat(" (", query.min_workers < begin ? absl::StrCat("all to ", begin, ", ") : "",
+                      "in strides of up to ", stride, ", then all around the best)");
+}
+
 // The choices that were compared.
 std::string Range(const RecommendationQuery& query) {
-  std::string text = query.min_workers == query.max_workers
-                         ? absl::StrCat(query.min_workers, ", the only number allowed")
-                         : absl::StrCat(query.min_workers, " to ", query.max_workers);
+  std::string text =
+      query.min_workers == query.max_workers
+          ? absl::StrCat(query.min_workers, ", the only number asked about")
+      : query.worker_counts.empty()
+          ? absl::StrCat(query.min_workers, " to ", query.max_workers, StridesText(query))
+          : ListText(query.worker_counts);
   if (ServersVary(query))
     absl::StrAppend(&text, " workers and 1 to ", query.server_choices.back().server_count(),
                     " servers");
@@ -58,7 +82,7 @@ std::string Range(const RecommendationQuery& query) {
 
 std::string Money(const RecommendationQuery& query, double amount) {
   const std::string& code = query.prices->currency_code;
-  return absl::StrFormat("%.4g%s%s", amount, code.empty() ? "" : " ", code);
+  return absl::StrCat(NumberText(amount), code.empty() ? "" : " ", code);
 }
 
 std::vector<std::string> ConstraintTexts(const RecommendationQuery& query) {
@@ -91,7 +115,68 @@ const TriedChoice* Find(const ReasonFacts& facts, const Choice& choice) {
   return found == facts.tried.end() ? nullptr : &*found;
 }
 
+// The share by which throughput changed from one tried choice to another, in words; 0 where the
+// intervals do not tell them apart.
+std::string ChangeText(const TriedChoice& from, const TriedChoice& to) {
+  const double before = ExpectedExamplesPerSecond(from.prediction);
+  const double change = ExpectedExamplesPerSecond(to.prediction) - before;
+  const auto half_width = [](const Prediction& prediction) {
+    return (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / 2;
+  };
+  const double explained = std::hypot(half_width(from.prediction), half_width(to.prediction));
+  if (std::abs(change) <= std::max(explained, kChangeWorthSaying * before))
+    return "throughput was no longer rising there";
+  return absl::StrFormat("throughput was still %s, by %.3g %%", change > 0 ? "rising" : "falling",
+                         100 * std::abs(change) / before);
+}
+
+// `that fills nodes of 8`, where not every number does.
+std::string OfNodes(const RecommendationQuery& query) {
+  const Scenario& scenario = query.server_choices.front();
+  if (scenario.has_servers() || scenario.all_reduce().workers_per_node == 1) return "";
+  return absl::StrCat(" that fills nodes of ", scenario.all_reduce().workers_per_node);
+}
+
+bool Keeps(const TriedChoice& tried) { return tried.outcome.broken.empty(); }
+
+// The text on a choice at the edge of what was asked about; empty elsewhere.
+std::string EdgeText(const ReasonFacts& facts) {
+  const RecommendationQuery& query = facts.query;
+  const Choice& chosen = facts.chosen.choice;
+  const bool last = query.CandidateAbove(chosen.workers) == 0;
+  std::string text;
+  const ChoiceEdge edge = WorkersEdge(facts);
+  if (edge == ChoiceEdge::kOnlyFeasible)
+    absl::StrAppend(&text, "; of the ", facts.tried.size(), " tried no other keeps ",
+                    absl::StrJoin(ConstraintTexts(query), " and "));
+  if (edge == ChoiceEdge::kSmallestAsked) {
+    absl::StrAppend(&text, "; ", chosen.workers, " is the smallest number asked about",
+                    OfNodes(query), ", and fewer may be as good or better");
+  } else if (edge == ChoiceEdge::kLargestAsked || (edge == ChoiceEdge::kOnlyFeasible && last)) {
+    const int32_t below = query.CandidateBelow(chosen.workers);
+    absl::StrAppend(&text, "; ", chosen.workers, " is the largest number asked about",
+                    OfNodes(query));
+    if (const TriedChoice* const before = Find(facts, {below, chosen.parameter_servers}))
+      absl::StrAppend(&text, ", and ", ChangeText(*before, facts.chosen), " from ", below);
+  }
+  if (ServersEdge(facts) == ChoiceEdge::kLargestAsked) {
+    const int32_t below = chosen.parameter_servers - 1;
+    absl::StrAppend(&text, "; ", CountText(chosen.parameter_servers, "server"),
+                    " are the most asked about");
+    if (const TriedChoice* const before = Find(facts, {chosen.workers, below}))
+      absl::StrAppend(&text, ", and ", ChangeText(*before, facts.chosen), " from ", below);
+  }
+  return text;
+}
+
+// The objective and what it compares; without a choice, that there was none.
 std::string ObjectiveAmongChoices(const ReasonFacts& facts) {
+  if (facts.query.choices() == 1) {
+    const std::vector<std::string> constraints = ConstraintTexts(facts.query);
+    return absl::StrCat("the only number asked about", OfNodes(facts.query),
+                        constraints.empty() ? "" : ", which keeps ",
+                        absl::StrJoin(constraints, " and "));
+  }
   std::string among = Range(facts.query);
   const std::vector<std::string> constraints = ConstraintTexts(facts.query);
   if (!constraints.empty())
@@ -242,9 +327,9 @@ std::string Fall(const ReasonFacts& facts) {
   const bool apart = least.confidence_interval.upper < most.confidence_interval.lower;
   if (!apart || least.examples_per_second > (1 - kChangeWorthSaying) * most.examples_per_second)
     return "";
-  return absl::StrFormat("; with more than %s throughput falls, to %.4g examples/s at %d",
-                         CountText(most.scenario.workers, "worker"), least.examples_per_second,
-                         least.scenario.workers);
+  return absl::StrFormat("; with more than %s throughput falls, to %s examples/s at %d",
+                         CountText(most.scenario.workers, "worker"),
+                         NumberText(least.examples_per_second), least.scenario.workers);
 }
 
 // The text on runs of the chosen one that do not agree on one throughput; empty where they do.
@@ -257,9 +342,10 @@ std::string RegimesText(const Prediction& prediction) {
   const Regime& slow = prediction.regimes.back();
   const int32_t all = runs(fast) + runs(slow);
   return absl::StrFormat(
-      "; it has two regimes, %.4g examples/s in %d of %d runs and %.4g in %d, by how its workers "
+      "; it has two regimes, %s examples/s in %d of %d runs and %s in %d, by how its workers "
       "happen to start",
-      fast.examples_per_second, runs(fast), all, slow.examples_per_second, runs(slow));
+      NumberText(fast.examples_per_second), runs(fast), all, NumberText(slow.examples_per_second),
+      runs(slow));
 }
 
 std::string CutShort(const ReasonFacts& facts) {
@@ -290,14 +376,36 @@ std::string MissText(const ReasonFacts& facts, ConstraintKind kind) {
 
 }  // namespace
 
+ChoiceEdge WorkersEdge(const ReasonFacts& facts) {
+  const RecommendationQuery& query = facts.query;
+  const int32_t workers = facts.chosen.choice.workers;
+  const bool is_first = query.CandidateBelow(workers) == 0;
+  const bool is_last = query.CandidateAbove(workers) == 0;
+  if (is_first && is_last) return ChoiceEdge::kOnlyChoice;
+  if (facts.tried.size() > 1 && !ConstraintTexts(query).empty() &&
+      std::count_if(facts.tried.begin(), facts.tried.end(), Keeps) == 1)
+    return ChoiceEdge::kOnlyFeasible;
+  if (is_last) return ChoiceEdge::kLargestAsked;
+  return is_first && workers > 1 ? ChoiceEdge::kSmallestAsked : ChoiceEdge::kNone;
+}
+
+ChoiceEdge ServersEdge(const ReasonFacts& facts) {
+  const std::vector<Scenario>& choices = facts.query.server_choices;
+  return ServersVary(facts.query) &&
+                 facts.chosen.choice.parameter_servers == choices.back().server_count()
+             ? ChoiceEdge::kLargestAsked
+             : ChoiceEdge::kNone;
+}
+
 std::string ReasonFor(const ReasonFacts& facts) {
   const Prediction& prediction = facts.chosen.prediction;
   return absl::StrFormat(
-      "%s %s %.4g examples/s%s, %s%s%s%s; %s%s%s%s.", ChoiceText(facts.query, facts.chosen.choice),
+      "%s %s %s examples/s%s, %s%s%s%s%s; %s%s%s%s.",
+      ChoiceText(facts.query, facts.chosen.choice),
       facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
-      prediction.examples_per_second, Speedup(prediction), ObjectiveAmongChoices(facts),
-      Remaining(facts), Change(facts), NextStep(facts), Limit(prediction), Fall(facts),
-      RegimesText(prediction), CutShort(facts));
+      NumberText(prediction.examples_per_second), Speedup(prediction), ObjectiveAmongChoices(facts),
+      EdgeText(facts), Remaining(facts), Change(facts), NextStep(facts), Limit(prediction),
+      Fall(facts), RegimesText(prediction), CutShort(facts));
 }
 
 std::string InfeasibleReasonFor(const ReasonFacts& facts) {

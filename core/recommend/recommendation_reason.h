@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/predict/choice_edge.h"
 #include "core/recommend/choice_search.h"
 #include "core/recommend/outcome.h"
 #include "core/recommend/recommendation_query.h"
@@ -28,9 +29,17 @@ struct ReasonFacts {
   bool cut_short = false;
 };
 
+// The edge of what was asked about that the chosen number of workers, and of servers, lies at. None
+// for one worker, than which there are no fewer, and for servers that were not to be chosen.
+// kOnlyFeasible: of several that were tried no other keeps the constraints.
+ChoiceEdge WorkersEdge(const ReasonFacts& facts);
+ChoiceEdge ServersEdge(const ReasonFacts& facts);
+
 // The reason for the choice that is recommended: its throughput, speed-up and efficiency, what the
 // objective compares, what it takes and costs, what is as good, what a change of the running job
-// means, what one worker more would change, and the bottleneck.
+// means, what one worker more would change, and the bottleneck. Where it lies at the edge of what
+// was asked about it says so, with how throughput came there; where nothing else was allowed it
+// claims no comparison.
 // Where throughput falls beyond its highest, by more than the intervals and a twentieth of a
 // percent, it says so.
 // REQUIRES: chosen keeps the constraints.

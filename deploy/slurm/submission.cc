@@ -20,7 +20,7 @@ constexpr size_t kMaxTres = 1024;
 constexpr size_t kMaxAdminComment = 700;
 constexpr size_t kMaxUserLine = 300;
 constexpr uint32_t kMaxWorkers = 4096;  // of the service
-constexpr uint32_t kMaxSpread = 256;    // of the service
+constexpr uint32_t kMaxSpread = 256;    // so wide a range is looked at while a job waits
 
 std::string RangeText(uint32_t least, uint32_t most) {
   return least == most ? absl::StrCat(least) : absl::StrCat(least, "-", most);

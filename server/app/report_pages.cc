@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -240,9 +241,10 @@ HttpReply ReportPages::Answer(const HttpRequest& request) {
   if (!absl::StartsWith(request.path, kFolder))
     return Refusal(MakeError(absl::StatusCode::kNotFound, "there is no such page",
                              {.reason = "PAGE_UNKNOWN"}));
-  const absl::StatusOr<ReportRequest> asked = ReadReportQuery(
+  absl::StatusOr<ReportRequest> asked = ReadReportQuery(
       std::string_view(request.path).substr(std::string_view(kFolder).size()), request.query);
   if (!asked.ok()) return Refusal(asked.status());
+  asked->made_at_seconds = absl::ToUnixSeconds(absl::Now());
   if (const absl::Status shown = CheckCredentials(request.authorizations); !shown.ok())
     return Refusal(shown);
 

@@ -140,6 +140,12 @@ inline constexpr EnumTable<v1::RecommendWorkersRequest::Objective, Objective, 4>
      {v1::RecommendWorkersRequest::MIN_COST, Objective::kMinCost},
      {v1::RecommendWorkersRequest::MIN_TIME, Objective::kMinTime},
      {v1::RecommendWorkersRequest::KNEE, Objective::kKnee}}};
+inline constexpr EnumTable<v1::ChoiceEdge, ChoiceEdge, 5> kChoiceEdges{
+    {{v1::CHOICE_EDGE_UNSPECIFIED, ChoiceEdge::kNone},
+     {v1::AT_LARGEST_ASKED, ChoiceEdge::kLargestAsked},
+     {v1::AT_SMALLEST_ASKED, ChoiceEdge::kSmallestAsked},
+     {v1::ONLY_CHOICE, ChoiceEdge::kOnlyChoice},
+     {v1::ONLY_FEASIBLE, ChoiceEdge::kOnlyFeasible}}};
 inline constexpr EnumTable<v1::BrokenConstraint::Kind, ConstraintKind, 3> kConstraintKinds{
     {{v1::BrokenConstraint::DEADLINE, ConstraintKind::kDeadline},
      {v1::BrokenConstraint::BUDGET, ConstraintKind::kBudget},

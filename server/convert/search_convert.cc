@@ -33,6 +33,7 @@ CurrentAllocation CurrentOf(const v1::CurrentAllocation& wire) {
 void ReadConstraints(const v1::Constraints& wire, RecommendationDraft& draft, FaultList& faults) {
   if (wire.has_min_workers()) draft.min_workers = wire.min_workers();
   if (wire.has_max_workers()) draft.max_workers = wire.max_workers();
+  draft.worker_counts.assign(wire.worker_counts().begin(), wire.worker_counts().end());
   if (wire.has_max_parameter_servers()) draft.max_parameter_servers = wire.max_parameter_servers();
   if (wire.has_deadline())
     draft.deadline_seconds = FromWire(wire.deadline(), "constraints.deadline", faults);
@@ -92,6 +93,8 @@ v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer) {
   wire.set_workers(recommendation.workers);
   wire.set_parameter_servers(recommendation.parameter_servers);
   if (recommendation.prediction) *wire.mutable_prediction() = ToWire(*recommendation.prediction);
+  wire.set_workers_edge(WireOf(kChoiceEdges, recommendation.workers_edge));
+  wire.set_parameter_servers_edge(WireOf(kChoiceEdges, recommendation.servers_edge));
   wire.set_reason(recommendation.reason);
   for (const Prediction& prediction : recommendation.frontier)
     *wire.add_frontier() = ToWire(prediction);
@@ -347,6 +350,7 @@ v1::JobAllocation WireJob(const JobAllocation& job) {
   v1::JobAllocation wire;
   if (!job.status.ok()) wire.mutable_error()->ParseFromString(ToWireError(job.status).details);
   wire.set_workers(job.share.workers);
+  wire.set_workers_edge(WireOf(kChoiceEdges, job.workers_edge));
   wire.set_parameter_servers(job.share.servers);
   wire.set_utility(job.share.utility);
   wire.set_speedup(job.share.speedup);

@@ -37,8 +37,9 @@ double OperationsOf(const Profile& profile, const ThroughputQuery& query) {
 }
 
 double OperationsOf(const Profile& profile, const RecommendationQuery& query) {
-  const double mean_workers = 0.5 * (query.min_workers + query.max_workers);
-  return mean_workers * static_cast<double>(query.choices()) *
+  double workers = 0;
+  for (const int32_t count : query.FirstCounts()) workers += count;
+  return workers * static_cast<double>(query.server_choices.size()) *
          OfOneWorker(profile, query.options, query.server_choices.front());
 }
 

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 
 #include "core/base/error.h"
 #include "server/report/page.h"
@@ -150,8 +152,9 @@ class Collector {
     for (const std::string* name : {&profile.display_name(), &profile.model(), &profile.name()}) {
       if (label_.empty()) label_ = *name;
     }
-    if (label_.empty()) label_ = "a job";
+    if (label_.empty()) label_ = subject_.file.empty() ? "a job" : subject_.file;
     data_["label"] = label_;
+    if (!subject_.file.empty()) data_["file"] = subject_.file;
     data_["profile"] = JsonOf(profile);
     return absl::OkStatus();
   }
@@ -357,6 +360,14 @@ class Collector {
 
 }  // namespace
 
+std::string ShellWord(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:,=@%+-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
+  return absl::StrCat("'", absl::StrReplaceAll({word.data(), word.size()}, {{"'", "'\\''"}}), "'");
+}
+
 absl::StatusOr<Report> CollectReport(ReportSource& source, const ReportRequest& request) {
   Report report;
   ordered_json subjects = ordered_json::array();
@@ -371,9 +382,13 @@ absl::StatusOr<Report> CollectReport(ReportSource& source, const ReportRequest& 
     absl::StrAppend(&report.summary, report.summary.empty() ? "" : "\n", name, collector.summary());
   }
   report.title = absl::StrCat("Stepcast: ", report.title);
-  // Bytes that are no UTF-8 cannot be there: they come from messages.
-  report.data = ordered_json{{"subjects", std::move(subjects)}}.dump(
-      -1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+  ordered_json data{{"subjects", std::move(subjects)}, {"command", request.command}};
+  if (request.made_at_seconds != 0) {
+    data["made"] = absl::FormatTime(
+        "%Y-%m-%d %H:%M UTC", absl::FromUnixSeconds(request.made_at_seconds), absl::UTCTimeZone());
+  }
+  // Bytes that are not UTF-8 may be in a file's name only.
+  report.data = data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
   return report;
 }
 

@@ -47,6 +47,7 @@ class ReportSource {
 // A job to report on.
 struct ReportSubject {
   std::string label;  // for people, to tell it from another; empty: the profile's own names
+  std::string file;   // that the profile was read from; empty: a stored one
   // The profile, the scenario, the options, and what is asked of a recommendation. The bounds of
   // the number of workers are those of `worker_counts` where it has none.
   v1::RecommendWorkersRequest question;
@@ -55,10 +56,15 @@ struct ReportSubject {
 struct ReportRequest {
   std::vector<ReportSubject> subjects;  // one, or two to compare
   std::vector<int32_t> worker_counts;   // REQUIRES: not empty
+  std::string command;                  // that gives the same numbers again, as a shell takes it
+  int64_t made_at_seconds = 0;          // since 1970; 0: not said
 };
 
+// A word as a POSIX shell takes it: as it is, or in quotes.
+std::string ShellWord(std::string_view word);
+
 // A request as an address says it: the profile's id in its path, and the rest behind a question
-// mark.
+// mark; without the instant.
 //
 //   workers=1-16             numbers of workers as counts and ranges, at most 64; default 1-16
 //   bandwidth_bytes_per_second=125000000

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 
 #include "core/base/error.h"
@@ -92,6 +93,7 @@ absl::StatusOr<ReportRequest> ReadReportQuery(std::string_view profile_id, std::
   std::vector<Fault> faults;
   std::set<std::string> seen;
   std::optional<double> bandwidth;
+  std::string workers = absl::StrCat("1-", kDefaultMaxWorkers);
   for (const absl::string_view part : absl::StrSplit(AbslOf(query), '&', absl::SkipEmpty())) {
     const std::vector<absl::string_view> both = absl::StrSplit(part, absl::MaxSplits('=', 1));
     const std::string name(both.front());
@@ -102,6 +104,7 @@ absl::StatusOr<ReportRequest> ReadReportQuery(std::string_view profile_id, std::
       faults.push_back({.field = name, .description = "is there twice"});
     } else if (name == "workers") {
       request.worker_counts = value ? CountsIn(*value) : std::vector<int32_t>();
+      workers = value.value_or("");
       if (request.worker_counts.empty())
         faults.push_back({.field = name,
                           .description = absl::StrCat(
@@ -126,11 +129,17 @@ absl::StatusOr<ReportRequest> ReadReportQuery(std::string_view profile_id, std::
     }
   }
   if (!faults.empty()) return FaultsError("QUERY_INVALID", std::move(faults));
+  request.command = "stepcast report";
   for (ReportSubject& subject : request.subjects) {
+    absl::StrAppend(&request.command, " ",
+                    subject.question.profile().substr(std::string_view("profiles/").size()));
     if (bandwidth) subject.question.mutable_scenario()->set_bandwidth_bytes_per_second(*bandwidth);
     if (request.subjects.size() > 1)
       subject.label = subject.question.profile().substr(std::string_view("profiles/").size());
   }
+  absl::StrAppend(&request.command, " --workers ", workers);
+  if (bandwidth)
+    absl::StrAppend(&request.command, absl::StrFormat(" --bandwidth %.15gMB/s", *bandwidth / 1e6));
   if (request.worker_counts.empty()) {
     for (int32_t count = 1; count <= kDefaultMaxWorkers; ++count)
       request.worker_counts.push_back(count);

@@ -33,6 +33,50 @@ class RecommendTest(ServerTest):
         self.assertTrue(all(each.keeps_constraints for each in reply.frontier_outcomes))
         self.assertIn("the least time", reply.reason)
 
+    def test_the_edge_of_what_was_asked_about_is_told(self):
+        edges = recommendation_pb2
+        batch = small()["batch_size"]
+        # W / (20 W + 22): throughput always rises, and is the most per worker with one, or two.
+        cases = [
+            ({"objective": "MAX_THROUGHPUT"}, {"max_workers": 4}, edges.AT_LARGEST_ASKED, "4 is the largest number asked about, and throughput was still rising, by 7.19 % from 3"),
+            ({}, {"min_workers": 3, "max_workers": 6}, edges.AT_SMALLEST_ASKED, "3 is the smallest number asked about"),
+            ({}, {"min_workers": 3, "max_workers": 3}, edges.ONLY_CHOICE, "the only number asked about;"),
+            ({}, {"worker_counts": [5]}, edges.ONLY_CHOICE, "the only number asked about;"),
+            ({}, {"min_workers": 2, "max_workers": 4, "min_scaling_efficiency": 0.65}, edges.ONLY_FEASIBLE, "of the 3 tried no other keeps min_scaling_efficiency 0.65"),
+            ({}, {"max_workers": 4}, edges.CHOICE_EDGE_UNSPECIFIED, "of 1 to 4;"),
+            ({}, {"worker_counts": [8, 1, 2, 2]}, edges.CHOICE_EDGE_UNSPECIFIED, "of 1, 2 and 8;"),
+            ({"objective": "MIN_TIME"}, {"max_workers": 3, "examples": 1000 * batch, "deadline": "28s"}, edges.ONLY_FEASIBLE, "3 is the largest number asked about"),
+        ]
+        for request, constraints, edge, words in cases:
+            with self.subTest(constraints=constraints):
+                reply = self.recommended({**request, "constraints": constraints})
+                self.assertEqual(reply.workers_edge, edge, reply.reason)
+                self.assertIn(words, reply.reason)
+                if edge == edges.ONLY_CHOICE:
+                    self.assertNotIn("the most throughput", reply.reason)
+
+    def test_more_than_256_numbers_are_looked_at_in_strides_and_then_one_by_one(self):
+        # (20 + 22 / W) (W + s) is least at the root of 1.1 s: 55 for s = 2750, 165 for s = 24750.
+        for server_hour, best in ((2750, 55), (24750, 165)):
+            reply = self.recommended(
+                {
+                    "objective": "MIN_COST",
+                    "constraints": {"max_workers": 1000},
+                    "options": {"steps_per_worker": 10},
+                    "prices": {"worker_hour": 1, "parameter_server_hour": server_hour},
+                }
+            )
+            self.assertEqual(reply.choices, 1000)
+            self.assertLess(len(reply.frontier), 100)
+            # What differs by less than 0.05 % is as good, and then the fewest are taken.
+            cost = lambda workers: (20 + 22 / workers) * (workers + server_hour)
+            as_good = next(workers for workers in range(1, 1001) if cost(workers) <= 1.0005 * cost(best))
+            self.assertEqual(reply.workers, as_good, reply.reason)
+            self.assertIn("of 1 to 1000 (all to 64, in strides of up to 16, then all around the best)", reply.reason)
+            tried = [each.scenario.workers for each in reply.frontier]
+            self.assertIn(as_good - 1, tried)
+            self.assertIn(as_good + 1, tried)
+
     def test_the_least_cost_needs_no_examples(self):
         # (20 + 22 / W) (W + s): with a server as dear as ten workers the least is at 3.3, with a cheap one at 1.
         for server_hour, workers in ((10, 3), (0.01, 1)):

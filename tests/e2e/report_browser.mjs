@@ -77,6 +77,18 @@ async function visit(colorScheme, width) {
   const {metrics} = await devtools.send('Performance.getMetrics');
   found.workMs = 1000 * metrics.find(({name}) => name === 'TaskDuration').value;
   found.plots = await page.evaluate(() => [...document.querySelectorAll('.plot')].map((plot) => plot.querySelectorAll('path, rect, circle').length));
+  found.told = await page.evaluate(() => document.querySelector('h1').classList.contains('told'));
+  found.parts = await page.evaluate(() => [...document.querySelectorAll('section.part')].map((part) => part.id));
+  found.finds = await page.evaluate(() => [...document.querySelectorAll('.finds li')].map((item) => [item.querySelector('.gain').textContent, item.querySelector('a').textContent]));
+  found.marks = await page.evaluate(() => document.querySelectorAll('#throughput .plot circle.dot').length);
+  found.checks = await page.evaluate(() => [...document.querySelectorAll('.checks li')].map((item) => [item.className, item.textContent]));
+  found.lengths = await page.evaluate(() => [...document.querySelectorAll('.lengths tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)));
+  found.provenance = await page.evaluate(() => [...document.querySelectorAll('.provenance dd')].map((item) => item.textContent));
+  // Ticks along the bottom, what is said of the axis, and whether it is drawn broken.
+  found.axes = await page.evaluate(() => [...document.querySelectorAll('#diagnosis .plot, #alternatives .plot:not([role=slider])')].map((plot) => ({
+    ticks: [...[...plot.querySelectorAll('g.axis')].pop().querySelectorAll('.tick text')].map((tick) => tick.textContent),
+    titles: [...plot.querySelectorAll('.axis-title')].map((title) => title.textContent), broken: Boolean(plot.querySelector('.break'))})));
+  found.text = await page.evaluate(() => document.body.innerText);
   found.title = await page.title();
   found.answer = await page.locator('h1').textContent();
   found.axe = [];

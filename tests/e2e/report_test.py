@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -57,6 +58,9 @@ def as_json(reply):
 
 
 def without_statistics(data):
+    # Who was asked, and when.
+    data.pop("command")
+    data.pop("made")
     for subject in data["subjects"]:
         for reply in subject.values():
             if isinstance(reply, dict):
@@ -370,6 +374,32 @@ class CommandTest(ServerTest):
         self.assertEqual(subject["asked"]["prices"], {"workerHour": 2.0, "currencyCode": "EUR"})
         self.assertEqual(subject["asked"]["constraints"], {"minWorkers": 1, "maxWorkers": 4})
 
+    def test_it_names_job_file_date_and_the_command_that_gives_it_again(self):
+        asked = (self.file, "--workers", "1-3", "--bandwidth", "800MB/s", "--worker-hour", "2", "--min-efficiency", "0.2")
+        _, data = self.report(*asked)
+        self.assertRegex(data["made"], r"^20\d\d-\d\d-\d\d \d\d:\d\d UTC$")
+        self.assertEqual(data["subjects"][0]["file"], self.file)
+        words = shlex.split(data["command"])
+        self.assertEqual(words[:2], ["stepcast", "report"])
+        self.assertEqual(sorted(words[2:]), sorted(asked))
+        _, again = self.report(*words[2:])
+        self.assertEqual(without_statistics(again), without_statistics(data))
+        # Other words than numbers are quoted; of a server, which is named; but not who asked.
+        _, two = self.report(self.file, "--workers", "1", "--against", "--bandwidth 1GB/s", "--server", self.server.address, "--timeout", "50s")
+        self.assertIn("--against '--bandwidth 1GB/s'", two["command"])
+        self.assertTrue(two["command"].endswith(f" --server {self.server.address}"), two["command"])
+        self.assertNotIn("--timeout", two["command"])
+        self.assertNotIn("--out", two["command"])
+
+    def test_more_workers_than_a_page_draws_are_drawn_in_strides(self):
+        _, data = self.report(self.file, "--max-workers", "300", "--steps", "4", "--replications", "1")
+        (subject,) = data["subjects"]
+        counts = [each["scenario"]["workers"] for each in subject["prediction"]["predictions"]]
+        self.assertLessEqual(len(counts), 64)
+        self.assertEqual((counts[0], counts[-1]), (1, 300))
+        self.assertEqual(subject["asked"]["constraints"]["maxWorkers"], 300)
+        self.assertEqual(subject["recommendation"]["choices"], 300)
+
     def test_two_are_compared_by_file_or_by_scenario(self):
         other = self.write("other.json", small(batch_size=16))
         _, files = self.report(self.file, other, "--workers", "1,2")
@@ -484,6 +514,60 @@ class BrowserTest(ServerTest):
                 self.assertEqual(numbers_in(row[5]), [round(100 * each.scaling_efficiency)])
             self.assertEqual(visit["slider"]["now"], "2")
             self.assertIn("2 workers: ", visit["slider"]["next"])
+
+    def test_what_would_help_stands_first_in_the_order_of_its_worth(self):
+        upload(self.server, recorded(), "alexnet")
+        url = f"http://{self.server.http_address}{BASE}alexnet?workers=1-6"
+        for visit in self.look(url)["visits"]:
+            self.assertEqual(visit["parts"][0], "finds")
+            gains = [float(gain.strip("+ %").replace(",", "")) for gain, _ in visit["finds"]]
+            self.assertGreater(len(gains), 2)
+            self.assertEqual(gains, sorted(gains, reverse=True))
+            self.assertEqual(visit["finds"][0][1], "all-reduces instead of parameter servers")
+            # The rows of the plot have the same order, behind the job as it is.
+            rates = [float(row[1].replace(",", "")) for row in visit["tables"]["what would help"]]
+            self.assertEqual(rates, sorted(rates, reverse=True))
+            # Lengths of a step: each is named, and none stands without what it is of.
+            self.assertEqual([row[0] for row in visit["lengths"]], ["predicted", "drawn lane by lane", "on the critical path"])
+            self.assertTrue(all(len(row[3]) > 20 for row in visit["lengths"]), visit["lengths"])
+            self.assertEqual(visit["provenance"][0], "alexnet, profiles/alexnet")
+            self.assertRegex(visit["provenance"][1], r"^20\d\d-\d\d-\d\d \d\d:\d\d UTC$")
+            self.assertEqual(visit["provenance"][2], "stepcast report alexnet --workers 1-6")
+
+    def test_the_edge_of_what_was_asked_is_no_headline(self):
+        upload(self.server, dict(ALL_REDUCE, batch_size=100_000), "wide")
+        url = f"http://{self.server.http_address}{BASE}wide?workers=1-64"
+        for visit in self.look(url)["visits"]:
+            self.assertEqual(visit["answer"], "64 workers, the largest number asked about.")
+            self.assertTrue(visit["told"])
+            self.assertLess(visit["marks"], 20)
+            self.assertNotRegex(visit["text"], r"\de[+-]\d", "an exponent")
+            self.assertRegex(visit["text"], r"64 workers give \d{1,3}(,\d{3})+ examples/s")
+            self.assertNotRegex(visit["text"], r"(?<![\d,.])\d{5,} examples/s", "thousands are apart")
+            for axis in visit["axes"]:
+                begin = axis["ticks"][0]
+                self.assertEqual(axis["broken"], any("axis from " in title for title in axis["titles"]), axis)
+                self.assertTrue(axis["broken"] or begin == "0" or "iB" in begin, axis)
+        alone = f"http://{self.server.http_address}{BASE}wide?workers=8"
+        for visit in self.look(alone)["visits"]:
+            self.assertRegex(visit["answer"], r"^8 workers do \d{1,3}(,\d{3})+ examples/s\.$")
+            self.assertTrue(visit["told"])
+        upload(self.server, recorded(), "inside")
+        inside = f"http://{self.server.http_address}{BASE}inside?workers=1-6"
+        for visit in self.look(inside)["visits"]:
+            self.assertRegex(visit["answer"], r"^Use \d workers?\.$")
+            self.assertFalse(visit["told"])
+
+    def test_a_tick_stands_only_where_something_is_known(self):
+        # One recorded step: every run is the same, and none tells anything about chance.
+        upload(self.server, small(), "single")
+        upload(self.server, recorded(), "many")
+        for name, ticked in (("single", set()), ("many", {"Mean", "Single runs"})):
+            for visit in self.look(f"http://{self.server.http_address}{BASE}{name}?workers=1-3")["visits"]:
+                marks = {re.match(r"[✓!?](?:Not known: |Care: )?([^.]*)\.", text)[1]: style for style, text in visit["checks"]}
+                self.assertEqual(marks["Model"], "unknown")
+                self.assertEqual({mark for mark in ("Mean", "Single runs") if marks.get(mark) == "good"}, ticked, visit["checks"])
+                self.assertEqual(marks["Recording"], "care" if name == "single" else "unknown")
 
     def test_a_job_that_several_workers_recorded(self):
         options = store.PyTorchTraceOptions(model="toy", batch_size=8, platform=profile_pb2.Platform(bandwidth_bytes_per_second=1e9))

@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 12> kKnown{"min",
                                                   "reason"};
 // The largest count that is looked at in mode advise where nothing says how many there may be.
 constexpr int64_t kUsualMaxPods = 16;
-constexpr int64_t kMaxSpread = 256;  // of the service, in workers
+constexpr int64_t kMaxSpread = 256;  // in workers, looked at while a job waits
 
 const std::string* Annotation(const Review& review, const std::string& name) {
   return FindText(review.object, "annotations", absl::StrCat(kPrefix, name));
@@ -121,7 +121,7 @@ absl::Status TakeRange(const Review& review, JobQuestion& asked) {
   if (asked.max_pods < asked.min_pods)
     return Wrong("min", absl::StrCat("makes ", asked.min_pods * workers, " workers, above the ",
                                      kMaxWorkers, " known"));
-  // The service looks at so many counts; those that are asked for matter more than the smallest.
+  // So wide a range is looked at; those that are asked for matter more than the smallest.
   asked.min_pods =
       std::max(asked.min_pods, asked.max_pods - std::max<int64_t>(kMaxSpread / workers, 0));
   asked.question.min_workers = static_cast<int32_t>(asked.min_pods * workers);

@@ -73,12 +73,43 @@ function legend(entries) {
   return element('ul', {class: 'legend'}, entries.map((entry) => element('li', {}, swatch(entry), entry.name)));
 }
 
-// Ticks at numbers of workers that were predicted, as many as there is room for.
-function workerTicks(values, width) {
-  const step = Math.max(1, Math.ceil(values.length * 36 / width));
-  const chosen = values.filter((_, i) => (values.length - 1 - i) % step === 0);
-  const room = 26 * (d3.max(values) - d3.min(values)) / Math.max(width, 1);
-  return chosen.filter((value, i) => i + 1 >= chosen.length || chosen[i + 1] - value >= room);
+// Ticks at numbers of workers that were predicted, `at` their places: the first, the last, and the
+// multiples of the smallest power of two that there is room for.
+function workerTicks(values, at) {
+  const ROOM = 34;
+  const first = values[0];
+  const last = values[values.length - 1];
+  const apart = (a, b) => Math.abs(at(a) - at(b)) >= ROOM;
+  for (let step = 1; step <= 2 * last; step *= 2) {
+    const round = values.filter((value) => value % step === 0 && value > first && value < last);
+    if (round.some((value, i) => i > 0 && !apart(value, round[i - 1]))) continue;
+    const between = round.filter((value) => apart(value, first) && apart(value, last));
+    return first === last || !apart(first, last) ? [last] : [first, ...between, last];
+  }
+  return [first, last];
+}
+
+// Values that are marked on a line: all of few, of many those with a tick and `others`.
+const MOST_MARKS = 16;
+function markedValues(values, ticks, others) {
+  return new Set(values.length <= MOST_MARKS ? values : [...ticks, ...others]);
+}
+
+// A linear scale over `range` for values that are compared: from 0 where they fill a good part of
+// the way from there; else between round numbers, which `broken` says and breakSign shows.
+function comparisonScale(values, range, count) {
+  const [least, most] = d3.extent(values);
+  const broken = least > 0 && most - least > 1e-9 * most && most - least < 0.25 * most;
+  const room = broken ? Math.max(0.1 * (most - least), 0.002 * most) : 0;
+  const scale = d3.scaleLinear(broken ? [least - room, most + room] : [Math.min(0, least), most || 1], range).nice(count);
+  return {scale, broken: broken && scale.domain()[0] > 0};
+}
+
+const breakNote = ({scale}, format) => `axis from ${format(scale.domain()[0])}, not 0`;
+
+// Two strokes across the beginning of an axis that does not begin at 0.
+function breakSign(svg, x, y, upright) {
+  svg.append('path').attr('class', 'break').attr('transform', `translate(${x},${y})${upright ? ' rotate(-90)' : ''}`).attr('d', 'M4,-5l-4,10M9,-5l-4,10');
 }
 
 function drawAxes(svg, {x, y, ticks, yTicks, format, width, height, margin, xTitle, yTitle}) {
@@ -117,8 +148,9 @@ function lineChart({label, yTitle, format = formatShort, series, rules = [], lev
     const x = d3.scaleLinear([least === most ? least - 1 : least, most], [margin.left + 8, width - margin.right - 8]);
     const tops = series.flatMap((line) => line.points.map((point) => Math.max(point.y, point.high ?? 0, point.runHigh ?? 0)));
     const y = d3.scaleLinear([0, (ceiling ?? d3.max([...tops, level ? level.y : 0])) * 1.04 || 1], [height - margin.bottom, margin.top]);
-    drawAxes(svg, {x, y, ticks: workerTicks(values, width - margin.left - margin.right), yTicks: width < NARROW ? 5 : 7,
-      format, width, height, margin, xTitle: 'workers', yTitle});
+    const ticks = workerTicks(values, x);
+    const marked = markedValues(values, ticks, rules.map((rule) => rule.x));
+    drawAxes(svg, {x, y, ticks, yTicks: width < NARROW ? 5 : 7, format, width, height, margin, xTitle: 'workers', yTitle});
     const clip = `clip-${lineChart.count = (lineChart.count || 0) + 1}`;
     svg.append('clipPath').attr('id', clip).append('rect').attr('x', margin.left).attr('y', margin.top)
         .attr('width', Math.max(0, width - margin.left - margin.right)).attr('height', height - margin.top - margin.bottom);
@@ -131,14 +163,14 @@ function lineChart({label, yTitle, format = formatShort, series, rules = [], lev
         if (wide.length === 0) continue;
         group.append('path').attr('class', name)
             .attr('d', d3.area((point) => x(point.x), (point) => y(point[low]), (point) => y(point[high]))(wide));
-        group.selectAll(null).data(wide).join('line').attr('class', `${name}-whisker`)
+        group.selectAll(null).data(wide.filter((point) => marked.has(point.x))).join('line').attr('class', `${name}-whisker`)
             .attr('x1', (point) => x(point.x)).attr('x2', (point) => x(point.x))
             .attr('y1', (point) => y(point[low])).attr('y2', (point) => y(point[high]));
       }
       group.append('path').attr('class', line.shape || 'line').attr('d', d3.line((point) => x(point.x), (point) => y(point.y))(points));
       if (line.dots !== false) {
-        group.selectAll(null).data(points).join('circle').attr('class', 'dot')
-            .attr('cx', (point) => x(point.x)).attr('cy', (point) => y(point.y)).attr('r', values.length > 40 ? 2 : 3.5);
+        group.selectAll(null).data(points.filter((point) => marked.has(point.x))).join('circle').attr('class', 'dot')
+            .attr('cx', (point) => x(point.x)).attr('cy', (point) => y(point.y)).attr('r', 3.5);
       }
       for (const point of points) {
         for (const regime of point.regimes || [])
@@ -147,7 +179,7 @@ function lineChart({label, yTitle, format = formatShort, series, rules = [], lev
     }
     if (level) {
       body.append('line').attr('class', 'level').attr('x1', margin.left).attr('x2', width - margin.right).attr('y1', y(level.y)).attr('y2', y(level.y));
-      svg.append('text').attr('class', 'level-text').attr('x', width - margin.right - 4).attr('y', y(level.y) - 5).attr('text-anchor', 'end').text(level.text);
+      svg.append('text').attr('class', 'level-text').attr('x', width - margin.right - 14).attr('y', y(level.y) - 5).attr('text-anchor', 'end').text(level.text);
     }
     rules.forEach((rule, i) => {
       const at = x(rule.x);
@@ -178,8 +210,7 @@ function stackChart({label, yTitle, format, parts, values, start, text}) {
     const x = d3.scaleBand(values, [margin.left, width - margin.right]).paddingInner(0.28).paddingOuter(0.14);
     const total = (i) => d3.sum(parts, (part) => part.of(i));
     const y = d3.scaleLinear([0, d3.max(values, (_, i) => total(i)) * 1.04 || 1], [height - margin.bottom, margin.top]);
-    drawAxes(svg, {x, y, ticks: workerTicks(values, width - margin.left - margin.right), yTicks: width < NARROW ? 4 : 6,
-      format, width, height, margin, xTitle: 'workers', yTitle});
+    drawAxes(svg, {x, y, ticks: workerTicks(values, x), yTicks: width < NARROW ? 4 : 6, format, width, height, margin, xTitle: 'workers', yTitle});
     values.forEach((value, i) => {
       let below = 0;
       for (const part of parts) {
@@ -197,23 +228,28 @@ function stackChart({label, yTitle, format, parts, values, start, text}) {
 }
 
 // A row a choice: a dot with its interval on a common axis. `rows`: {name, value, low, high, style,
-// marked}; the axis begins where the values do, for they differ by little.
+// marked}.
 function dotChart({label, xTitle, format, rows, reference}) {
   const draw = (svg, width) => {
     const isNarrow = width < NARROW;
     const rowHeight = isNarrow ? 44 : 30;
     const margin = {top: 8, right: 24, bottom: 44, left: isNarrow ? 14 : 190};
+    const ends = rows.flatMap((row) => [row.value, row.low ?? row.value, row.high ?? row.value]).concat(reference ? [reference.value] : []);
+    const axis = comparisonScale(ends, [margin.left + 8, width - margin.right], isNarrow ? 3 : 6);
+    const x = axis.scale;
+    margin.bottom += axis.broken ? 16 : 0;
     const height = margin.top + rows.length * rowHeight + margin.bottom;
     svg.attr('height', height).attr('viewBox', `0 0 ${width} ${height}`);
-    const ends = rows.flatMap((row) => [row.value, row.low ?? row.value, row.high ?? row.value]).concat(reference ? [reference.value] : []);
-    const [least, most] = d3.extent(ends);
-    const spread = Math.max(most - least, Math.abs(most) * 0.01, 1e-12);
-    const x = d3.scaleLinear([least - 0.08 * spread, most + 0.08 * spread], [margin.left + 8, width - margin.right]);
     svg.append('g').attr('class', 'grid').attr('transform', `translate(0,${height - margin.bottom})`)
         .call(d3.axisBottom(x).ticks(isNarrow ? 3 : 6).tickSize(-(height - margin.top - margin.bottom)).tickFormat(''));
     svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - margin.bottom})`)
         .call(d3.axisBottom(x).ticks(isNarrow ? 3 : 6).tickFormat(format).tickSizeOuter(0));
-    svg.append('text').attr('class', 'axis-title').attr('x', (margin.left + width) / 2).attr('y', height - 4).attr('text-anchor', 'middle').text(xTitle);
+    const title = (text, up) => svg.append('text').attr('class', 'axis-title').attr('x', (margin.left + width) / 2).attr('y', height - up).attr('text-anchor', 'middle').text(text);
+    title(xTitle, axis.broken ? 20 : 4);
+    if (axis.broken) {
+      title(breakNote(axis, format), 4);
+      breakSign(svg, margin.left + 10, height - margin.bottom);
+    }
     if (reference) svg.append('line').attr('class', 'level').attr('x1', x(reference.value)).attr('x2', x(reference.value)).attr('y1', margin.top).attr('y2', height - margin.bottom);
     rows.forEach((row, i) => {
       const y = margin.top + rowHeight * (i + (isNarrow ? 0.72 : 0.5));
@@ -238,13 +274,13 @@ function ratioChart({label, xTitle, yTitle, xFormat, format, points, style, refe
     const margin = {top: 26, right: 20, bottom: 44, left: 58};
     svg.attr('height', height).attr('viewBox', `0 0 ${width} ${height}`);
     const x = d3.scaleLog(d3.extent(points, (point) => point.x), [margin.left + 8, width - margin.right - 8]);
-    const [least, most] = d3.extent([...points.map((point) => point.y), ...(reference ? [reference.y] : [])]);
-    const spread = Math.max(most - least, 0.02 * most);
-    const y = d3.scaleLinear([least - 0.25 * spread, most + 0.15 * spread], [height - margin.bottom, margin.top]);
+    const axis = comparisonScale([...points.map((point) => point.y), ...(reference ? [reference.y] : [])], [height - margin.bottom, margin.top], 5);
+    const y = axis.scale;
     const [first, last] = d3.extent(points, (point) => Math.log2(point.x));
     const decades = d3.range(Math.ceil(first), Math.floor(last) + 1).map((power) => 2 ** power);
     const every = Math.max(1, Math.ceil(decades.length * 62 / (width - margin.left)));
-    drawAxes(svg, {x, y, ticks: [], yTicks: 5, format, width, height, margin, xTitle, yTitle});
+    drawAxes(svg, {x, y, ticks: [], yTicks: 5, format, width, height, margin, xTitle, yTitle: axis.broken ? `${yTitle} (${breakNote(axis, format)})` : yTitle});
+    if (axis.broken) breakSign(svg, margin.left, height - margin.bottom - 2, true);
     svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - margin.bottom})`)
         .call(d3.axisBottom(x).tickValues(decades.filter((_, i) => i % every === 0)).tickFormat(xFormat).tickSizeOuter(0));
     if (reference) {

@@ -2,14 +2,19 @@
 
 // Numbers, lengths of time and sizes as people read them, and elements made of them.
 
-// Four significant digits, as the command line prints them: 679.2, 0.07136, 12345.
+// Four significant digits, thousands apart: 679.2, 0.07136, 7,060, 13,409; never an exponent.
 function formatNumber(value) {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';
-  const magnitude = Math.floor(Math.log10(Math.abs(value)));
-  if (magnitude >= 4) return Math.round(value).toLocaleString('en-US');
-  if (magnitude < -4) return value.toExponential(2);
-  return value.toFixed(Math.max(0, 3 - magnitude));
+  const rounded = Number(value.toPrecision(4));
+  const magnitude = Math.floor(Math.log10(Math.abs(rounded)));
+  if (magnitude >= 3) return Math.round(value).toLocaleString('en-US');
+  return rounded.toFixed(Math.min(12, 3 - magnitude));
+}
+
+// A sentence of the service, whose numbers have no commas, with those of this page.
+function prose(text) {
+  return text.replace(/(?<![\w.,-])\d{4,}(?![\w,]|\.\d)/g, (digits) => Number(digits).toLocaleString('en-US'));
 }
 
 // The same without zeros at the end, for axes.
@@ -67,7 +72,7 @@ function formatInterval(interval, format = formatNumber) {
 }
 
 function plural(count, word) {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
+  return `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`;
 }
 
 // Proto JSON: a length of time is "0.0713s", a number of 64 bits is a string, and what is at its

@@ -1,7 +1,8 @@
 // The page: replies of the service in the order in which a person asks.
 
 const SERIES = ['series-a', 'series-b'];
-const subjects = JSON.parse(document.getElementById('data').textContent).subjects;
+const report = JSON.parse(document.getElementById('data').textContent);
+const {subjects} = report;
 const isComparison = subjects.length > 1;
 
 const RESOURCES = {DOWNLINK: 'downlink of server', UPLINK: 'uplink of server', PARAMETER_SERVER: 'computation of server'};
@@ -62,6 +63,7 @@ for (const [i, subject] of subjects.entries()) {
   const {recommendation, prediction} = subject;
   subject.style = SERIES[i];
   subject.feasible = (recommendation?.workers ?? 0) > 0;
+  subject.edge = recommendation?.workersEdge;
   subject.chosen = subject.feasible ? recommendation.prediction : recommendation?.nearest?.prediction;
   subject.predictions = [...prediction.predictions];
   // What is recommended may lie between the numbers that were asked about.
@@ -82,17 +84,30 @@ function headline(subject) {
   if (!subject.recommendation) return `What ${plural(d3.max(subject.values), 'worker')} would do`;
   if (!subject.feasible) return 'No number of workers keeps the constraints';
   const servers = subject.asked.constraints?.maxParameterServers ? ` and ${plural(subject.recommendation.parameterServers ?? 1, 'server')}` : '';
-  return `Use ${plural(subject.workers, 'worker')}${servers}`;
+  const choice = `${plural(subject.workers, 'worker')}${servers}`;
+  const told = EDGES[subject.edge];
+  if (told) return told(choice, subject);
+  return subject.recommendation.parameterServersEdge === 'AT_LARGEST_ASKED' ? `${choice}, the most servers asked about` : `Use ${choice}`;
 }
+
+// What is told where there was no choice, or where a better one may lie beyond what was asked about.
+const EDGES = {
+  ONLY_CHOICE: (choice, subject) => `${choice} ${subject.workers === 1 && choice === '1 worker' ? 'does' : 'do'} ${formatNumber(rateOf(subject.chosen))} examples/s`,
+  AT_LARGEST_ASKED: (choice) => `${choice}, the largest number asked about`,
+  AT_SMALLEST_ASKED: (choice) => `${choice}, the smallest number asked about`,
+  ONLY_FEASIBLE: (choice) => `Only ${choice} kept the constraints`,
+};
+
+// Whether a headline would say more than is known.
+const isTold = (subject) => Boolean(subject.feasible && (EDGES[subject.edge] || subject.recommendation.parameterServersEdge === 'AT_LARGEST_ASKED'));
+const question = (subject) => (subject.edge === 'ONLY_CHOICE' ? `What would ${subject.label} do with ${plural(subject.workers, 'worker')}?` : `How many workers should ${subject.label} get?`);
 
 // The sentence about more workers than recommended, in the manner of a colleague.
 function onMore(subject) {
   const last = subject.predictions[subject.predictions.length - 1];
   const most = workersOf(last);
-  if (!subject.feasible || most <= subject.workers) {
-    return subject.feasible && subject.values.length > 1 && most === subject.workers ?
-        `It is the largest number asked about; more may be better still.` : '';
-  }
+  if (!subject.feasible) return '';
+  if (most <= subject.workers) return subject.edge === 'AT_LARGEST_ASKED' ? 'More may be better still: ask about larger numbers to know.' : '';
   const gain = rateOf(last) / rateOf(subject.chosen);
   const times = formatShort(most / subject.workers);
   if (rateOf(last) < (subject.chosen.confidenceInterval?.lower ?? rateOf(subject.chosen)))
@@ -116,7 +131,7 @@ function tiles(subject) {
       tile('Throughput', `${formatNumber(rateOf(chosen))}`, `examples/s; mean ${formatInterval(interval)}`),
       tile('Speed-up', `${formatNumber(chosen.speedup ?? 0)}×`, 'over one worker'),
       tile('Efficiency', formatPercent(chosen.scalingEfficiency ?? 0), 'of linear scaling'),
-      tile('A step takes', formatSeconds(parts.step), `${formatPercent(parts.step ? parts.computation / parts.step : 0)} of it computation`),
+      tile('A step takes', formatSeconds(parts.step), `predicted, on average; ${formatPercent(parts.step ? parts.computation / parts.step : 0)} of it computation`),
       tile('Bottleneck', sentenceCase(bottleneckOf(chosen)), [bottleneckGain(chosen), mostUsed(chosen)].filter(Boolean).join('; ')),
       recommendation?.duration ? tile('Time', formatSeconds(seconds(recommendation.duration)), 'for the examples that are left') : null,
       recommendation?.cost !== undefined ? tile('Cost', `${formatNumber(recommendation.cost)} ${recommendation.currencyCode ?? ''}`, 'of the examples that are left') : null);
@@ -129,17 +144,39 @@ function about(subject) {
     formatRate(subject.chosen.scenario.bandwidthBytesPerSecond ?? 0)].filter(Boolean).join(' · ');
 }
 
+// What a sentence of the service says, closed.
+function whyText(subject) {
+  const why = subject.feasible ? subject.recommendation.reason : subject.recommendation?.infeasibleReason ?? subject.missing.recommendation ?? '';
+  return why && !/[.!?]$/.test(why) ? `${prose(why)}.` : prose(why);
+}
+
+// The job's name and file, when this was made, and how to have the numbers again.
+function provenance() {
+  const where = (subject) => subject.file ?? subject.profile.name ?? 'a profile sent along';
+  const row = (name, value) => element('div', {}, element('dt', {}, name), element('dd', {}, value));
+  return element('dl', {class: 'provenance'},
+      subjects.map((subject) => row(isComparison ? `Job ${subject.name}` : 'Job', `${subject.label === where(subject) ? '' : `${subject.label}, `}${subject.file ? 'file ' : ''}${where(subject)}`)),
+      report.made ? row('Made', report.made) : null,
+      report.command ? row('The same numbers again', element('code', {}, report.command)) : null);
+}
+
+// What nobody said and the service took for granted, of the number of workers that is shown.
+function assumed(subject) {
+  const found = subject.chosen.assumptions ?? [];
+  if (!found.length) return null;
+  return element('p', {class: 'about'}, element('strong', {}, 'Assumed: '), found.map((one) => prose(one.message ?? `${one.field} ${one.value}`)).join('; '), '.');
+}
+
 function answer() {
   const careful = subjects.reduce((count, subject) => count + warningsOf(subject).length, 0);
   const notice = careful ? element('p', {class: 'notice'}, element('strong', {}, 'Read with care: '), `${plural(careful, 'warning')} below, in `, element('a', {href: '#confidence'}, 'How sure this is'), '.') : null;
   if (!isComparison) {
     const [subject] = subjects;
-    const why = subject.feasible ? subject.recommendation.reason : subject.recommendation?.infeasibleReason ?? subject.missing.recommendation ?? '';
     return element('header', {class: 'answer'},
-        element('p', {class: 'kicker'}, `How many workers should ${subject.label} get?`),
-        element('h1', {}, `${headline(subject)}.`),
-        element('p', {class: 'why'}, why, why && !/[.!?]$/.test(why) ? '.' : '', ' ', onMore(subject)),
-        tiles(subject), element('p', {class: 'about'}, about(subject)), notice);
+        element('p', {class: 'kicker'}, question(subject)),
+        element('h1', {class: isTold(subject) ? 'told' : false}, `${headline(subject)}.`),
+        element('p', {class: 'why'}, whyText(subject), ' ', onMore(subject)),
+        tiles(subject), element('p', {class: 'about'}, about(subject)), assumed(subject), provenance(), notice);
   }
   const [a, b] = subjects;
   const ratio = rateOf(b.chosen) / rateOf(a.chosen);
@@ -153,11 +190,11 @@ function answer() {
           most ? `With ${plural(most, 'worker')} each, A does ${formatNumber(rateOf(a.at(most)))} and B ${formatNumber(rateOf(b.at(most)))} examples/s.` : ''),
       element('div', {class: 'pair'}, subjects.map((subject) => element('section', {class: `card ${subject.style}`, 'aria-label': subject.name},
           element('h2', {class: 'card-title'}, subject.name), element('p', {class: 'card-answer'}, `${headline(subject)}.`),
-          element('p', {class: 'why'}, subject.feasible ? subject.recommendation.reason : subject.recommendation?.infeasibleReason ?? subject.missing.recommendation),
-          tiles(subject), element('p', {class: 'about'}, about(subject))))), notice);
+          element('p', {class: 'why'}, whyText(subject)),
+          tiles(subject), element('p', {class: 'about'}, about(subject)), assumed(subject)))), provenance(), notice);
 }
 
-const SHORT = {throughput: 'Throughput', efficiency: 'Efficiency', 'step-time': 'Step time', diagnosis: 'What holds it back', timeline: 'One step', cost: 'Cost', alternatives: 'Alternatives', confidence: 'How sure', assumptions: 'Assumptions'};
+const SHORT = {finds: 'What would help', throughput: 'Throughput', efficiency: 'Efficiency', 'step-time': 'Step time', diagnosis: 'What holds it back', timeline: 'One step', cost: 'Cost', alternatives: 'Alternatives', confidence: 'How sure', assumptions: 'Assumptions'};
 
 // A section with its title, what it says in a sentence, and its parts.
 function section(id, title, sentence, ...parts) {
@@ -191,8 +228,9 @@ function throughput() {
   const rules = subjects.flatMap((subject, i) => {
     if (!subject.recommendation || !subject.at(subject.workers)) return [];
     const letter = isComparison ? `${'AB'[i]}, ` : '';
-    const found = [{x: subject.workers, style: subject.style, text: `${letter}${subject.feasible ? 'recommended' : 'nearest'}: ${subject.workers}`}];
-    if (!isComparison && workersOf(subject.knee) !== subject.workers) found.push({x: workersOf(subject.knee), style: 'plain', text: `knee: ${workersOf(subject.knee)}`});
+    const name = !subject.feasible ? 'nearest' : subject.edge === 'ONLY_CHOICE' ? 'asked about' : EDGES[subject.edge] ? 'best of those asked about' : 'recommended';
+    const found = [{x: subject.workers, style: subject.style, text: `${letter}${name}: ${subject.workers}`}];
+    if (!isComparison && workersOf(subject.knee) !== subject.workers) found.push({x: workersOf(subject.knee), style: 'plain', text: `${subject.knee === subject.predictions[subject.predictions.length - 1] ? 'no knee before' : 'knee:'} ${workersOf(subject.knee)}`});
     return found;
   });
   const text = (value) => subjects.map((subject) => {
@@ -240,6 +278,84 @@ function efficiency() {
           allValues.map((value) => [String(value), ...subjects.map((subject) => (subject.at(value) ? formatPercent(subject.at(value).scalingEfficiency ?? 0) : '–'))])));
 }
 
+// A gain of a share, and whether its interval tells it from none.
+const gainOf = (name, gain, interval, rest) => ({name, gain, sure: !interval || interval.lower > 0 || interval.upper < 0, interval, ...rest});
+
+// Everything that was tried to make the job faster with as many workers, by what it is worth. The
+// best order and buckets are looked for twice, by themselves and as one of the changes: the better
+// counts.
+function findsOf(subject) {
+  const found = [];
+  const add = (find) => {
+    const same = found.findIndex((other) => other.name === find.name && other.workers === find.workers);
+    if (same < 0) found.push(find);
+    else if (find.gain > found[same].gain) found[same] = find;
+  };
+  const {diagnosis, tuning, orders, otherKind} = subject;
+  for (const change of diagnosis?.whatIfs ?? []) {
+    const interval = change.ratioInterval && {lower: change.ratioInterval.lower - 1, upper: change.ratioInterval.upper - 1};
+    add(gainOf(CHANGES[change.change] ?? change.change, (change.ratio ?? 1) - 1, interval, {part: 'diagnosis', workers: workersOf(diagnosis.prediction), note: change.setting}));
+  }
+  const tuned = tuning?.strategies.find((strategy) => strategy.method === tuning.chosen);
+  if (tuned && tuned.method !== 'AS_RECORDED') add(gainOf(CHANGES.BEST_BUCKETS, tuned.gain ?? 0, tuned.gainInterval, {part: 'alternatives', workers: tuning.workers, note: tuned.setting}));
+  const order = orders?.orders.find((each) => each.method === orders.chosen);
+  const now = orders?.baselines?.find((each) => each.transferOrder === subject.chosen.scenario.parameterServers?.transferOrder);
+  if (order && now?.examplesPerSecond) {
+    const [after, before] = [order, now].map((each) => each.confidenceInterval ?? {lower: each.examplesPerSecond, upper: each.examplesPerSecond});
+    add(gainOf(CHANGES.BEST_TRANSFER_ORDER, order.examplesPerSecond / now.examplesPerSecond - 1, {lower: after.lower / before.upper - 1, upper: after.upper / before.lower - 1}, {part: 'alternatives', workers: orders.workers, note: METHODS[order.method]}));
+  }
+  const other = otherKind?.predictions.find((each) => workersOf(each) === subject.workers);
+  if (other && subject.at(subject.workers)) {
+    const mine = subject.at(subject.workers);
+    const [after, before] = [other, mine].map((each) => each.confidenceInterval ?? {lower: rateOf(each), upper: rateOf(each)});
+    const last = otherKind.predictions.reduce((a, b) => (workersOf(a) > workersOf(b) ? a : b));
+    const most = workersOf(last) > subject.workers && subject.at(workersOf(last));
+    add(gainOf(subject.isAllReduce ? 'parameter servers instead of all-reduces' : 'all-reduces instead of parameter servers', rateOf(other) / rateOf(mine) - 1,
+        {lower: after.lower / before.upper - 1, upper: after.upper / before.lower - 1}, {part: 'alternatives', workers: subject.workers, note: `steps become ${subject.isAllReduce ? 'a' : ''}synchronous, which changes the training` +
+        (most ? `; with ${plural(workersOf(last), 'worker')} it would be ${formatSigned(rateOf(last) / rateOf(most) - 1)}` : '')}));
+  }
+  return found.sort((a, b) => b.gain - a.gain);
+}
+
+function finds() {
+  return section('finds', 'What would help, the most first', 'Each change by itself, and what it is worth in examples per second; with as many workers as above, unless it says otherwise.',
+      each((subject) => {
+        const all = findsOf(subject);
+        const [helps, rest] = [all.filter((find) => find.sure && find.gain >= 0.0005), all.filter((find) => !find.sure || find.gain < 0.0005)];
+        const atAll = helps.every((find) => find.workers === subject.workers);
+        const item = (find) => element('li', {}, element('span', {class: 'gain'}, formatSigned(find.gain)), element('span', {},
+            element('a', {href: `#${find.part}`}, find.name), atAll && find.workers === subject.workers ? '' : `, with ${plural(find.workers, 'worker')}`, find.note ? `: ${find.note}` : '',
+            find.interval && [find.interval.lower, find.interval.upper].some((end) => formatSigned(end) !== formatSigned(find.gain)) ? element('span', {class: 'note'}, ` (${formatSigned(find.interval.lower)} to ${formatSigned(find.interval.upper)})`) : null));
+        return [
+          helps.length ? element('ol', {class: 'finds'}, helps.map(item)) : element('p', {}, 'Nothing that was tried makes it faster.'),
+          rest.length ? element('p', {class: 'about'}, `Would not help, or cannot be told from no change: ${rest.map((find) => `${find.name} (${formatSigned(find.gain)})`).join(', ')}.`) : null];
+      }));
+}
+
+// The lengths of a step that this page names, each with what it is of; the first is the prediction's.
+function stepLengths(subject) {
+  const {chosen, diagnosis, timeline, tuning} = subject;
+  const predicted = partsOf(chosen).step;
+  const rows = [['predicted', workersOf(chosen), predicted, `the mean of all counted steps of ${plural(chosen.replications ?? 1, 'run')}; what this page means by a step`]];
+  if (timeline) rows.push(['drawn lane by lane', timeline.workers, timeline.lengthNs * 1e-9, `one step of ${plural(timeline.stepsFound, 'simulated step')} of one worker, the one nearest to the mean`]);
+  if (diagnosis?.pathSeconds) rows.push(['on the critical path', workersOf(diagnosis.prediction), diagnosis.pathSeconds, `the path through ${plural(diagnosis.pathSteps ?? 1, 'simulated step')} of all workers, by the step; not an average over runs`]);
+  const asNow = tuning?.strategies.find((strategy) => strategy.method === 'AS_RECORDED');
+  if (asNow && tuning.workers !== workersOf(chosen)) rows.push(['before another grouping', tuning.workers, asNow.stepSeconds ?? 0, 'predicted, too, with as many workers as a grouping needs to matter']);
+  const recorded = diagnosis?.recording?.report;
+  if (recorded) {
+    const workers = recorded.workers.length;
+    rows.push(['recorded', workers, recorded.recordedStepSeconds ?? 0, 'measured, on the machines and links of the recording; what lies between steps is in it']);
+    rows.push(['replayed', workers, recorded.replayedStepSeconds ?? 0, 'the recorded times on the recorded waits, without what lies between steps']);
+  }
+  const differs = rows.some(([, , length]) => formatSeconds(length) !== formatSeconds(predicted));
+  if (rows.length === 1) return null;
+  if (!differs) return element('p', {class: 'about'}, `Every part of this page shows a step of the same length, ${formatSeconds(predicted)}.`);
+  const title = 'Lengths of a step on this page, and why they differ';
+  return [subheading(title), element('div', {class: 'scroll open', tabindex: 0, role: 'region', 'aria-label': `Table: ${title}${isComparison ? `, ${subject.name}` : ''}`}, element('table', {class: 'lengths'}, element('caption', {}, title),
+      element('thead', {}, element('tr', {}, ['a step', 'workers', 'takes', 'it is'].map((text) => element('th', {scope: 'col'}, text)))),
+      element('tbody', {}, rows.map(([name, workers, length, why]) => element('tr', {}, element('th', {scope: 'row'}, name), element('td', {}, String(workers)), element('td', {}, formatSeconds(length)), element('td', {}, why))))))];
+}
+
 function stepTime() {
   const most = d3.max(subjects.flatMap((subject) => subject.predictions), (prediction) => partsOf(prediction).step);
   const axis = secondsAxis(most);
@@ -260,7 +376,8 @@ function stepTime() {
               const found = partsOf(prediction);
               return [String(workersOf(prediction)), formatSeconds(found.step), ...parts.map(([, key]) => `${formatSeconds(found[key])} (${share(found, key)})`),
                 formatSeconds(seconds(prediction.stepTime?.p50)), formatSeconds(seconds(prediction.stepTime?.p95)), formatSeconds(seconds(prediction.stepTime?.p99))];
-            }))]));
+            })),
+        stepLengths(subject)].flat()));
 }
 
 const PATH_KINDS = {COMPUTATION: 'computation', SERVER: 'parameter servers', COMMUNICATION: 'communication', WAITING: 'waiting for the slowest', GAP: 'gaps'};
@@ -293,12 +410,15 @@ function contentionTable(title, {slowdown, interval, collectives, computingFract
 function recordedJob(subject, recording) {
   const {report} = recording;
   const nameOf = (worker) => report.workers[worker]?.name ?? `worker ${worker}`;
-  const beside = (found) => `${formatPercent(Math.abs(found / report.recordedStepSeconds - 1))} ${found > report.recordedStepSeconds ? 'longer' : 'shorter'}`;
+  const beside = (found) => {
+    const off = found / report.recordedStepSeconds - 1;
+    return Math.abs(off) < 0.0005 ? 'within 0.1 % of the' : `${formatPercent(Math.abs(off))} ${off > 0 ? 'longer' : 'shorter'} than the`;
+  };
   const sums = [['of a replayed step workers wait for others', report.waitingSeconds], ['not replayed: between steps', report.betweenStepsSeconds], ['not replayed: unexplained', report.unexplainedSeconds]];
   return [subheading('The job as it was recorded'),
-    element('p', {}, `${plural(report.workers.length, 'worker')} recorded ${plural(report.steps ?? 0, 'step')}; of the critical path a step takes ${pathSentence(recording, nameOf)}.`),
-    element('p', {}, `Replayed, a step takes ${formatSeconds(report.replayedStepSeconds ?? 0)}, ${beside(report.replayedStepSeconds ?? 0)} than the recorded ${formatSeconds(report.recordedStepSeconds ?? 0)}` +
-        (report.unalignedStepSeconds === undefined ? '.' : `; with the clocks as they were read it would be ${formatSeconds(report.unalignedStepSeconds)}, ${beside(report.unalignedStepSeconds)}.`)),
+    element('p', {}, `${plural(report.workers.length, 'worker')} recorded ${plural(report.steps ?? 0, 'step')}; the critical path of a recorded step takes ${pathSentence(recording, nameOf)}.`),
+    element('p', {}, `Replayed, a step takes ${formatSeconds(report.replayedStepSeconds ?? 0)}, ${beside(report.replayedStepSeconds ?? 0)} recorded ${formatSeconds(report.recordedStepSeconds ?? 0)}` +
+        (report.unalignedStepSeconds === undefined ? '.' : `; with the clocks as they were read it would be ${formatSeconds(report.unalignedStepSeconds)}, ${beside(report.unalignedStepSeconds)} recorded.`)),
     numbersTable(`recorded workers${isComparison ? `, ${subject.name}` : ''}`, ['recorded on', 'clock', 'at least', 'at most', 'drift', 'step recorded', 'replayed'],
         report.workers.map((worker) => [worker.name, formatSeconds(Number(worker.clockOffsetNs ?? 0) * 1e-9), ...['leastClockOffsetNs', 'mostClockOffsetNs'].map((bound) => (worker[bound] === undefined ? 'unbounded' : formatSeconds(Number(worker[bound]) * 1e-9))),
           worker.clockDrift === undefined ? 'not known' : `${formatNumber(1e6 * worker.clockDrift)} µs/s`, formatSeconds(worker.recordedStepSeconds ?? 0), formatSeconds(worker.replayedStepSeconds ?? 0)])),
@@ -314,15 +434,16 @@ function diagnosis() {
         const found = subject.diagnosis;
         if (!found) return missing(subject.missing.diagnosis);
         const workers = workersOf(found.prediction);
+        const changes = [...(found.whatIfs || [])].sort((a, b) => (b.ratio ?? 0) - (a.ratio ?? 0));
         const rows = [{name: 'as it is', value: rateOf(found.prediction), low: found.prediction.confidenceInterval?.lower, high: found.prediction.confidenceInterval?.upper, style: 'plain'},
-          ...(found.whatIfs || []).map((change) => ({name: CHANGES[change.change] ?? change.change, value: rateOf(change.prediction), low: change.prediction.confidenceInterval?.lower, high: change.prediction.confidenceInterval?.upper, style: subject.style}))];
+          ...changes.map((change) => ({name: CHANGES[change.change] ?? change.change, value: rateOf(change.prediction), low: change.prediction.confidenceInterval?.lower, high: change.prediction.confidenceInterval?.upper, style: subject.style}))];
         return [
           ...(found.recording ? recordedJob(subject, found.recording) : []),
           subheading(`With ${plural(workers, 'worker')}`),
-          element('p', {}, `A step takes ${pathSentence(found, (worker) => `worker ${worker} (of 0 to ${workers - 1})`)}.`),
+          element('p', {}, `The critical path of a simulated step takes ${pathSentence(found, (worker) => `worker ${worker} (of 0 to ${workers - 1})`)}.`),
           dotChart({label: `Examples per second with ${plural(workers, 'worker')}, as it is and with each change`, xTitle: 'examples/s', format: formatShort, rows}),
           numbersTable(`what would help${isComparison ? `, ${subject.name}` : ''}`, ['change', 'examples/s', 'gain', 'interval'],
-              (found.whatIfs || []).map((change) => [CHANGES[change.change] ?? change.change, formatNumber(rateOf(change.prediction)), formatSigned((change.ratio ?? 0) - 1), formatInterval(change.ratioInterval, (ratio) => formatSigned(ratio - 1))])),
+              changes.map((change) => [CHANGES[change.change] ?? change.change, formatNumber(rateOf(change.prediction)), formatSigned((change.ratio ?? 0) - 1), formatInterval(change.ratioInterval, (ratio) => formatSigned(ratio - 1))])),
           ...(found.whatIfs || []).filter((change) => change.setting || change.groups).map((change) => element('p', {class: 'about'},
               `${CHANGES[change.change] ?? change.change}: ${[change.groups && plural(change.groups.length, 'bucket'), change.setting].filter(Boolean).join('; ')}.`)),
           operationsTable(`longest operations of the path${isComparison ? `, ${subject.name}` : ''}`, found),
@@ -341,7 +462,7 @@ function timeline() {
         return [
           legend(kindsOf(found).map((kind) => ({name: kind, style: `kind-${kind}`, shape: 'area'}))),
           timelineChart(found, label),
-          element('p', {class: 'about'}, `Step ${found.step + 1} of the first of ${plural(found.workers, 'worker')}, ${formatSeconds(found.lengthNs * 1e-9)} long; nearest to the mean of ${plural(found.stepsFound, 'simulated step')}.` +
+          element('p', {class: 'about'}, `Step ${found.step + 1} of the first of ${plural(found.workers, 'worker')}, ${formatSeconds(found.lengthNs * 1e-9)} long; of ${plural(found.stepsFound, 'simulated step')} the nearest to the predicted ${formatSeconds(partsOf(subject.chosen).step)}.` +
               (found.leftOut ? ` ${found.leftOut} operations at its end are left out.` : '')),
           numbersTable(label, ['operation', 'lane', 'kind', 'start', 'length', 'size'],
               found.operations.map(([lane, name, kind, start, length, bytes]) => [found.names[name], found.lanes[lane], found.kinds[kind], formatSeconds(start * 1e-9), formatSeconds(length * 1e-9), bytes > 0 ? formatBytes(bytes) : '–']))];
@@ -403,6 +524,15 @@ function orders(subject) {
           ...rows.filter((row) => row.style === 'plain').map((row) => [row.name, '–', '–', formatNumber(row.value), `${formatNumber(row.low)} to ${formatNumber(row.high)}`])])];
 }
 
+// What the chosen grouping does, in the numbers of this page.
+function tuningSentence(found) {
+  const before = found.strategies.find((strategy) => strategy.method === 'AS_RECORDED');
+  const chosen = found.strategies.find((strategy) => strategy.method === found.chosen);
+  if (!before || !chosen || chosen === before || chosen.noDifference) return prose(found.reason ?? 'no other grouping is better').replace(/\.$/, '');
+  return `${METHODS[chosen.method]}${chosen.setting ? ` (${chosen.setting})` : ''} gain ${formatSigned(chosen.gain ?? 0)} (${formatInterval(chosen.gainInterval, formatSigned)}): a step takes ${formatSeconds(chosen.stepSeconds ?? 0)} instead of ` +
+      `${formatSeconds(before.stepSeconds ?? 0)}, of which ${formatSeconds(chosen.exposedCommunicationSeconds ?? 0)} instead of ${formatSeconds(before.exposedCommunicationSeconds ?? 0)} are exposed communication`;
+}
+
 function tuning(subject) {
   const found = subject.tuning;
   if (!found) return [subheading('Grouping of gradients'), missing(subject.missing.tuning)];
@@ -411,7 +541,7 @@ function tuning(subject) {
   const axis = secondsAxis(d3.max(found.curve || [], (point) => point.stepSeconds) ?? 1);
   const bound = found.strategies[0]?.lowerBoundSeconds;
   return [subheading('Grouping of gradients'),
-    element('p', {}, `With ${workers}: ${found.reason}.`),
+    element('p', {}, `With ${workers}: ${tuningSentence(found)}.`),
     dotChart({label: `Examples per second with ${workers}, by grouping of gradients`, xTitle: `examples/s with ${workers}`, format: formatShort, rows}),
     numbersTable(`groupings of gradients${isComparison ? `, ${subject.name}` : ''}`, ['grouping', 'groups', 'step', 'exposed', 'examples/s', 'interval', 'gain', 'to set'],
         found.strategies.map((strategy) => [METHODS[strategy.method], String(strategy.groupCount), formatSeconds(strategy.stepSeconds ?? 0), formatSeconds(strategy.exposedCommunicationSeconds ?? 0), formatNumber(strategy.examplesPerSecond ?? 0),
@@ -437,14 +567,13 @@ function otherKind(subject) {
   const names = subject.isAllReduce ? ['all-reduces', `${plural(other[0].scenario.parameterServers?.servers ?? 1, 'parameter server')}`] : ['parameter servers', 'all-reduces in a ring'];
   const point = (prediction) => ({x: workersOf(prediction), y: rateOf(prediction), low: prediction.confidenceInterval?.lower, high: prediction.confidenceInterval?.upper});
   const last = other[other.length - 1];
-  const mine = subject.at(workersOf(last));
-  const ratio = mine ? rateOf(last) / rateOf(mine) : 0;
+  const compared = [other.find((prediction) => workersOf(prediction) === subject.workers), last].filter((prediction, i, all) => prediction && subject.at(workersOf(prediction)) && all.indexOf(prediction) === i);
   const text = (value) => {
     const there = other.find((prediction) => workersOf(prediction) === value);
     return `${plural(value, 'worker')}: ${names[0]} ${subject.at(value) ? formatNumber(rateOf(subject.at(value))) : '–'}, ${names[1]} ${there ? formatNumber(rateOf(there)) : '–'} examples/s`;
   };
   return [subheading(title),
-    element('p', {}, mine ? `On the same links, with ${plural(workersOf(last), 'worker')}, ${names[1]} would do ${comparedText(ratio, names[0])}. ` : '',
+    element('p', {}, compared.length ? `On the same links ${names[1]} would do ${compared.map((prediction) => `${comparedText(rateOf(prediction) / rateOf(subject.at(workersOf(prediction))), names[0])} with ${plural(workersOf(prediction), 'worker')}`).join(', and ')}. ` : '',
         subject.isAllReduce ? 'Assumed: asynchronous steps, every tensor sent whole.' : 'Assumed: a ring without latency, gradients grouped as uploaded; steps are then synchronous, which changes the training too.'),
     legend([{name: names[0], style: subject.style, shape: 'line'}, {name: names[1], style: 'series-other', shape: 'line'}]),
     lineChart({label: title, yTitle: 'examples/s', series: [{style: subject.style, points: subject.predictions.map(point)}, {style: 'series-other', points: other.map(point)}], values, start: subject.workers, text}),
@@ -507,7 +636,11 @@ function models(subject) {
 const within = (share) => (share < 0.0005 ? 'less than ±0.1 %' : `±${formatPercent(share)}`);
 
 function confidence() {
-  const check = (good, name, text) => element('li', {class: good ? 'good' : 'care'}, element('span', {class: 'mark', 'aria-hidden': 'true'}, good ? '✓' : '!'), element('span', {}, element('strong', {}, `${good ? '' : 'Care: '}${name}. `), text));
+  // True: it holds; false: it does not; null: this page cannot know.
+  const check = (good, name, text) => {
+    const [style, mark, word] = good === null ? ['unknown', '?', 'Not known: '] : good ? ['good', '✓', ''] : ['care', '!', 'Care: '];
+    return element('li', {class: style}, element('span', {class: 'mark', 'aria-hidden': 'true'}, mark), element('span', {}, element('strong', {}, `${word}${name}. `), text));
+  };
   const half = (interval, value) => (interval && value ? (interval.upper - interval.lower) / 2 / value : 0);
   return section('confidence', 'How sure this is', 'Intervals cover chance: which recorded step is drawn, and how workers lie in time. They do not cover what the model leaves out, nor a recording that is not like the job.',
       each((subject) => {
@@ -519,14 +652,21 @@ function confidence() {
         const split = predictions.filter((prediction) => prediction.regimes?.length);
         const level = Math.round(100 * (chosen.confidenceInterval?.level ?? 0.95));
         const steps = subject.profile.stepCount ?? 1;
+        const runs = chosen.replications ?? 1;
+        // Of one recorded step, or of one run, nothing can be told about chance.
+        const chance = steps > 1 && runs > 1 && mean > 0;
+        const few = d3.min(predictions, (prediction) => prediction.replications ?? 1);
         return [
           element('ul', {class: 'checks'},
-              check(mean < 0.05, 'Mean', `With ${plural(subject.workers, 'worker')} it is known to ${within(mean)} (${level} %), from ${plural(chosen.replications ?? 1, 'run')}.`),
-              check(run < 0.1, 'Single runs', `One run falls within ${within(run)} of it with ${level} %.`),
-              check(!unsteady.length, 'Steady state', unsteady.length ? `Throughput had not settled with ${ranges(unsteady)} workers.` : `Throughput had settled with all ${steady.length} numbers of workers.`),
-              check(!split.length, 'Regimes', split.length ? `Runs settle at two throughputs with ${ranges(split.map(workersOf))} workers: ${split.map((prediction) => `${workersOf(prediction)}: ${prediction.regimes.map((regime) => formatNumber(regime.examplesPerSecond)).join(' or ')} examples/s`).join('; ')}.` : 'All runs agree on one throughput.'),
-              check(steps > 1, 'Recording', steps > 1 ? `${plural(steps, 'recorded step')} of ${plural(subject.profile.operationCount ?? 0, 'operation')} to draw from.` : 'There is one recorded step, so nothing tells how much steps vary.'),
-              warningsOf(subject).map((warning) => check(false, `With ${ranges(warning.workers)} worker${warning.workers.length === 1 && warning.workers[0] === 1 ? '' : 's'}`, `${sentenceCase(warning.message)}.`))),
+              check(chance ? mean < 0.05 : null, 'Mean', chance ? `With ${plural(subject.workers, 'worker')} it is known to ${within(mean)} (${level} %), from ${plural(runs, 'run')}.` :
+                `${steps > 1 ? `${plural(runs, 'run')} with ${plural(subject.workers, 'worker')} did not differ` : 'There is one recorded step, and every run repeats it'}, so its interval says nothing about chance.`),
+              chance ? check(run < 0.1, 'Single runs', `One run falls within ${within(run)} of it with ${level} %.`) : null,
+              check(!unsteady.length, 'Steady state', unsteady.length ? `Throughput had not settled with ${ranges(unsteady)} workers.` : `Throughput had settled with ${steady.length === 1 ? 'the number' : `all ${steady.length} numbers`} of workers.`),
+              EDGES[subject.edge] && subject.edge !== 'ONLY_CHOICE' ? check(null, 'Other numbers', `${sentenceCase(headline(subject))}: what lies beyond was not looked at.`) : null,
+              check(split.length ? false : few > 1 ? true : null, 'Regimes', split.length ? `Runs settle at two throughputs with ${ranges(split.map(workersOf))} workers: ${split.map((prediction) => `${workersOf(prediction)}: ${prediction.regimes.map((regime) => formatNumber(regime.examplesPerSecond)).join(' or ')} examples/s`).join('; ')}.` : few > 1 ? `All runs of each number of workers, at least ${few}, agree on one throughput.` : 'One run cannot tell whether others settle elsewhere.'),
+              check(steps > 1 ? null : false, 'Recording', steps > 1 ? `${plural(steps, 'recorded step')} of ${plural(subject.profile.operationCount ?? 0, 'operation')} to draw from; whether the job’s other steps are like them is not in the recording.` : 'There is one recorded step, so nothing tells how much steps vary.'),
+              check(null, 'Model', 'What the simulation leaves out is in no interval: hold a measured run against it.'),
+              warningsOf(subject).map((warning) => check(false, `With ${ranges(warning.workers)} worker${warning.workers.length === 1 && warning.workers[0] === 1 ? '' : 's'}`, `${sentenceCase(prose(warning.message))}.`))),
           ...models(subject)];
       }));
 }
@@ -555,7 +695,7 @@ function assumptions() {
   const columns = subjects.map((subject) => {
     const {workers, parameterServers, allReduce, ...scenario} = subject.chosen.scenario;
     return new Map([
-      ['profile', subject.profile.name ?? 'a file'], ['model', subject.profile.model ?? '–'], ['recorded by', subject.profile.framework ?? '–'],
+      ['profile', subject.file ?? subject.profile.name ?? 'sent along'], ['model', subject.profile.model ?? '–'], ['recorded by', subject.profile.framework ?? '–'],
       ['batch size', String(subject.profile.batchSize ?? 1)], ['operations', String(subject.profile.operationCount ?? 0)], ['recorded steps', String(subject.profile.stepCount ?? 0)],
       ['workers meet', subject.isAllReduce ? 'in all-reduces' : 'at parameter servers'], ...facts(parameterServers ?? allReduce), ...facts(scenario), ['objective', spoken(subject.asked?.objective ?? '–')], ...facts(subject.asked?.constraints), ...facts(subject.asked?.prices, 'price'),
       ...facts(subject.prediction.options), ['seed', String(subject.prediction.seed ?? 0)], ['digest of the profile', subject.prediction.profileDigest ?? '–'], ['engine', subject.prediction.engineVersion ?? '–']]);
@@ -568,12 +708,16 @@ function assumptions() {
   });
   const title = 'Scenario, options and constraints in force';
   return section('assumptions', 'What was assumed', 'Defaults are filled in; the same profile, scenario, seed and engine give the same numbers.',
+      each((subject) => {
+        const found = subject.chosen.assumptions ?? [];
+        return found.length ? numbersTable(`taken for granted${isComparison ? `, ${subject.name}` : ''}`, ['field', 'value', 'why'], found.map((one) => [one.field ?? '', one.value ?? '', one.message ?? ''])) : null;
+      }),
       element('div', {class: 'scroll open', tabindex: 0, role: 'region', 'aria-label': `Table: ${title}`}, element('table', {class: 'facts'}, element('caption', {}, title),
           element('thead', {}, element('tr', {}, element('th', {scope: 'col'}, 'what'), subjects.map((subject) => element('th', {scope: 'col'}, isComparison ? subject.name : 'value')))), element('tbody', {}, rows))));
 }
 
 function show() {
-  const parts = [throughput(), efficiency(), stepTime(), diagnosis(), timeline(), cost(), alternatives(), confidence(), assumptions()].filter(Boolean);
+  const parts = [finds(), throughput(), efficiency(), stepTime(), diagnosis(), timeline(), cost(), alternatives(), confidence(), assumptions()].filter(Boolean);
   const links = parts.map((part) => element('li', {}, element('a', {href: `#${part.id}`}, part.dataset.short)));
   const versions = [...new Set(subjects.map((subject) => subject.prediction.engineVersion))].join(', ');
   document.body.append(

@@ -49,6 +49,22 @@ TEST(AllocationTableTest, OneMoreWorkerMayBeOfNoUse) {
             std::string::npos);
 }
 
+TEST(AllocationTableTest, WhereNoJobMayGetMoreThatIsWhyOneMoreIsOfNoUse) {
+  v1::AllocateWorkersResponse response = TwoJobs();
+  response.clear_one_more_worker();
+  response.mutable_allocations(0)->set_workers_edge(v1::AT_LARGEST_ASKED);
+  EXPECT_NE(AllocationText(response).find(
+                "vision has 5, the most that it may get\n"
+                "one more worker would be of no use: no job may get more (maxWorkers)\n"),
+            std::string::npos)
+      << AllocationText(response);
+  response.add_allocations()->set_workers(1);
+  EXPECT_EQ(AllocationText(response).find("no job may get more"), std::string::npos);
+  response.mutable_allocations(0)->set_workers_edge(v1::ONLY_CHOICE);
+  EXPECT_NE(AllocationText(response).find("vision has 5, the only number that it may get\n"),
+            std::string::npos);
+}
+
 TEST(AllocationTableTest, WhatWeakensAJobsCurveStandsBelow) {
   v1::AllocateWorkersResponse response = TwoJobs();
   response.mutable_allocations(0)->add_warnings()->set_message(

@@ -75,6 +75,25 @@ TEST(ThroughputPlotTest, LeavesOutWhatIsNoThroughput) {
   EXPECT_EQ(plot.points[0].lower, 0);
 }
 
+TEST(ThroughputPlotTest, AtTheEdgeOfWhatWasAskedAboutNothingIsRecommended) {
+  auto response = Proto<v1::RecommendWorkersResponse>(R"pb(workers: 2 parameter_servers: 1)pb");
+  *response.mutable_frontier() = ListOf<v1::Prediction>({Row(1, 100), Row(2, 150)});
+  response.set_workers_edge(v1::AT_LARGEST_ASKED);
+  EXPECT_EQ(PlotOf("", response).chosen, "best of those asked about");
+  response.set_workers_edge(v1::ONLY_CHOICE);
+  EXPECT_EQ(PlotOf("", response).chosen, "the only number asked about");
+  response.set_workers_edge(v1::ONLY_FEASIBLE);
+  EXPECT_EQ(PlotOf("", response).chosen, "recommended");
+}
+
+TEST(ThroughputPlotTest, TheEndOfACurveIsNoKnee) {
+  const auto chosen = [](double last) {
+    return Plot({Row(1, 100), Row(2, 150), Row(3, last)}).chosen;
+  };
+  EXPECT_EQ(chosen(160), "knee");
+  EXPECT_EQ(chosen(290), "no knee before");
+}
+
 TEST(ThroughputPlotTest, ARecommendationIsDrawnWithItsServersAndTies) {
   auto response = Proto<v1::RecommendWorkersResponse>(R"pb(
     workers: 2

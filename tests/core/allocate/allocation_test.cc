@@ -247,6 +247,27 @@ TEST(AllocationTest, AJobThatMayRestGivesWay) {
   EXPECT_THAT(WorkersOf(Allocated(Query(jobs, {.workers = 3}))), ElementsAre(0, 3));
 }
 
+TEST(AllocationTest, WhatItsOwnBoundsKeepFromMoreIsToldFromWhatTheClusterDoes) {
+  const auto edges = [](const std::vector<Asked>& jobs, int32_t workers) {
+    std::vector<ChoiceEdge> found;
+    for (const JobAllocation& job : Allocated(Query(jobs, {.workers = workers})).jobs)
+      found.push_back(job.workers_edge);
+    return found;
+  };
+  const std::vector<Asked> jobs = {{Computing(1000), {.max_workers = 2}},
+                                   {Computing(1000), {}},
+                                   {Computing(1000), {.min_workers = 3, .max_workers = 3}}};
+  EXPECT_THAT(edges(jobs, 9),
+              ElementsAre(ChoiceEdge::kLargestAsked, ChoiceEdge::kNone, ChoiceEdge::kOnlyChoice));
+  // Two a time of seven, of which six fit: the cluster's doing.
+  EXPECT_THAT(edges({{Computing(1000), {.max_workers = 12, .gang = 2}}}, 7),
+              ElementsAre(ChoiceEdge::kNone));
+  EXPECT_THAT(edges({{Computing(1000), {.max_workers = 6, .gang = 2}}}, 7),
+              ElementsAre(ChoiceEdge::kLargestAsked));
+  EXPECT_THAT(edges({{Computing(1000), {.min_workers = 2}}, {LinkBound(), {.min_workers = 4}}}, 6),
+              ElementsAre(ChoiceEdge::kSmallestAsked, ChoiceEdge::kSmallestAsked));
+}
+
 TEST(AllocationTest, MoreServersGoToTheJobThatTheyHelp) {
   JobBuilder job;
   job.Compute(100, {job.Download(10'000, {}, 0, "a"), job.Download(10'000, {}, 0, "b")});

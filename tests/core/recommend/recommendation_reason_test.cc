@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -102,9 +103,106 @@ TEST(RecommendationReasonTest, SaysWhichConstraintNarrowedTheChoice) {
 
 TEST(RecommendationReasonTest, OneWorkerIsSingularAndNotComparedWithItself) {
   EXPECT_EQ(Reason(Curve({100}), 0, {}),
-            "1 worker gives 100 examples/s, the most throughput times efficiency of 1, the only "
-            "number allowed; the most used resource is the downlink "
+            "1 worker gives 100 examples/s, the only number asked about; the most used resource is "
+            "the downlink of server 1, 93 % busy.");
+}
+
+// The curve's numbers and those of a running job's constraints; chosen is an index of the curve.
+ChoiceEdge EdgeOf(const std::vector<TriedChoice>& curve, size_t chosen, RecommendationQuery query) {
+  query.server_choices.resize(1);
+  return WorkersEdge({.query = query, .tried = curve, .chosen = curve[chosen], .ties = {}});
+}
+
+TEST(RecommendationReasonTest, TheLargestAskedAboutIsToldAsThatAndHowThroughputCameThere) {
+  EXPECT_EQ(Reason(Curve({100, 180}), 1, {}),
+            "2 workers give 180 examples/s, 1.8 times one worker's at 90 % efficiency, the most "
+            "throughput times efficiency of 1 to 2; 2 is the largest number asked about, and "
+            "throughput was still rising, by 80 % from 1; the most used resource is the downlink "
             "of server 1, 93 % busy.");
+  EXPECT_THAT(
+      Reason(Curve({100, 180, 180.01}), 2, {}),
+      HasSubstr("; 3 is the largest number asked about, and throughput was no longer rising "
+                "there;"));
+  EXPECT_THAT(Reason(Curve({100, 180, 182}, 2), 2, {}), HasSubstr("no longer rising"))
+      << "the intervals explain as much";
+  EXPECT_THAT(Reason(Curve({100, 180, 171}), 2, {}), HasSubstr("still falling, by 5 % from 2;"));
+  EXPECT_THAT(Reason(Curve({100, 180, 200}), 1, {}), Not(HasSubstr("asked about")));
+}
+
+TEST(RecommendationReasonTest, TheSmallestAskedAboutIsToldUnlessItIsOne) {
+  const std::vector<TriedChoice> curve = Curve({100, 180, 200});
+  EXPECT_THAT(Reason({curve[1], curve[2]}, 0, {.min_workers = 2}),
+              HasSubstr("of 2 to 3; 2 is the smallest number asked about, and fewer may be as good "
+                        "or better; one more would"));
+  EXPECT_THAT(Reason(curve, 0, {}), Not(HasSubstr("smallest")));
+}
+
+TEST(RecommendationReasonTest, AnOnlyNumberIsNotComparedAndNamesWhatItKeeps) {
+  std::vector<TriedChoice> curve = {Curve({100, 180})[1]};
+  EXPECT_THAT(
+      Reason(curve, 0, {.min_workers = 2, .deadline_seconds = 60, .min_scaling_efficiency = 0.5}),
+      HasSubstr("efficiency, the only number asked about, which keeps the deadline of 60 s "
+                "and min_scaling_efficiency 0.5; the most used"));
+}
+
+TEST(RecommendationReasonTest, TheOnlyOneThatKeepsTheConstraintsIsToldAsThat) {
+  std::vector<TriedChoice> curve = Curve({100, 180, 200});
+  const BrokenConstraint late{.kind = ConstraintKind::kDeadline, .missed_by = 0.5};
+  curve[0].outcome.broken = curve[1].outcome.broken = {late};
+  EXPECT_THAT(
+      Reason(curve, 2, {.objective = Objective::kMinCost, .deadline_seconds = 60}),
+      HasSubstr("; of the 3 tried no other keeps the deadline of 60 s; 3 is the largest number "
+                "asked about, and throughput was still rising, by 11.1 % from 2;"));
+}
+
+TEST(RecommendationReasonTest, EdgesAreToldApart) {
+  const std::vector<TriedChoice> curve = Curve({100, 180, 200});
+  EXPECT_EQ(EdgeOf(curve, 0, {.max_workers = 3}), ChoiceEdge::kNone) << "none is smaller than 1";
+  EXPECT_EQ(EdgeOf(curve, 1, {.max_workers = 3}), ChoiceEdge::kNone);
+  EXPECT_EQ(EdgeOf(curve, 2, {.max_workers = 3}), ChoiceEdge::kLargestAsked);
+  EXPECT_EQ(EdgeOf(curve, 1, {.min_workers = 2, .max_workers = 3}), ChoiceEdge::kSmallestAsked);
+  EXPECT_EQ(EdgeOf(curve, 1, {.min_workers = 2, .max_workers = 2}), ChoiceEdge::kOnlyChoice);
+  std::vector<TriedChoice> late = curve;
+  late[0].outcome.broken = late[2].outcome.broken = {{.missed_by = 1}};
+  EXPECT_EQ(EdgeOf(late, 1, {.max_workers = 3, .deadline_seconds = 1}), ChoiceEdge::kOnlyFeasible);
+  EXPECT_EQ(EdgeOf(curve, 1, {.max_workers = 3, .deadline_seconds = 1}), ChoiceEdge::kNone);
+}
+
+TEST(RecommendationReasonTest, TheMostServersAskedAboutAreToldToo) {
+  RecommendationQuery query{.max_workers = 3};
+  query.server_choices.resize(2);
+  query.server_choices[1].servers().servers = 2;
+  std::vector<TriedChoice> curve = Curve({100, 180, 200});
+  TriedChoice chosen = curve[1];
+  chosen.choice.parameter_servers = 2;
+  chosen.prediction.examples_per_second = 198;
+  curve.push_back(chosen);
+  const ReasonFacts facts{.query = query, .tried = curve, .chosen = chosen, .ties = {}};
+  EXPECT_EQ(ServersEdge(facts), ChoiceEdge::kLargestAsked);
+  EXPECT_THAT(ReasonFor(facts), HasSubstr("1 to 2 servers; 2 servers are the most asked about, and "
+                                          "throughput was still rising, by 10 % from 1;"));
+}
+
+TEST(RecommendationReasonTest, SaysOfWhichNumbersOfAListOrOfManyWereLookedAt) {
+  const std::vector<TriedChoice> curve = Curve({100, 180, 200});
+  EXPECT_THAT(Reason(curve, 0, {.worker_counts = {1, 2, 3}}), HasSubstr("of 1, 2 and 3; one more"));
+  std::vector<int32_t> many(20);
+  std::iota(many.begin(), many.end(), 1);
+  RecommendationQuery listed{.max_workers = 20, .worker_counts = many};
+  listed.server_choices.resize(1);
+  EXPECT_THAT(ReasonFor({.query = listed, .tried = curve, .chosen = curve[1], .ties = {}}),
+              HasSubstr("of 20 numbers from 1 to 20;"));
+  RecommendationQuery wide{.max_workers = 1024};
+  wide.server_choices.resize(1);
+  EXPECT_THAT(ReasonFor({.query = wide, .tried = curve, .chosen = curve[1], .ties = {}}),
+              HasSubstr("of 1 to 1024 (all to 64, in strides of up to 16, then all around the "
+                        "best); one more"));
+}
+
+TEST(RecommendationReasonTest, ManyExamplesASecondHaveNoExponent) {
+  EXPECT_THAT(Reason(Curve({13409.2, 20000, 19000}), 1, {.objective = Objective::kMaxThroughput}),
+              testing::AllOf(HasSubstr("2 workers give 20000 examples/s"),
+                             HasSubstr("falls, to 19000 examples/s")));
 }
 
 TEST(RecommendationReasonTest, SaysWhatOneMoreWouldChange) {

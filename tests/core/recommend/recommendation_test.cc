@@ -10,9 +10,12 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/predict/throughput.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/predict/example_profiles.h"
 #include "tests/core/predict/kept_runs.h"
+#include "tests/support/repetitions.h"
 
 namespace stepcast::recommendation_test {
 namespace {
@@ -55,6 +58,18 @@ std::vector<std::string> FaultFields(const absl::Status& status) {
 // downloads and 8 to compute, so throughput is W / (W + 8) and efficiency 9 / (W + 8); throughput^2
 // / W is greatest at W = 8.
 Profile OneToEight() { return testing::DownloadThenCompute(1'000'000, 8'000'000); }
+
+// One parameter, which workers may also meet over in an all-reduce.
+Profile OneGradient() {
+  testing::JobBuilder job;
+  job.Upload(1'000'000, {job.Compute(8'000'000, {job.Download(1'000'000, {}, 0, "a")})}, 0, "a");
+  return job.Build();
+}
+
+ScenarioDraft OnNodesOfEight() {
+  return {.communication =
+              AllReduceDraft{.workers_per_node = 8, .intra_node_bandwidth_bytes_per_second = 1e11}};
+}
 
 TEST(RecommendWorkersTest, AShortCurveIsTriedWhole) {
   const Recommendation recommendation = Recommend(OneToEight(), {.max_workers = 8});
@@ -391,6 +406,124 @@ TEST(ResolveRecommendationTest, ByDefaultOneToSixteenOrSixteenCountsFromTheLeast
   EXPECT_THAT(counts({.min_workers = 4090}), ElementsAre(4090, 4096, 7));
   EXPECT_THAT(counts({.max_workers = 3}), ElementsAre(1, 3, 3));
   EXPECT_THAT(counts({.min_workers = 1, .max_workers = 257}), ElementsAre(1, 257, 257));
+  EXPECT_THAT(counts({.max_workers = 4096}), ElementsAre(1, 4096, 4096));
+  EXPECT_THAT(counts({.worker_counts = {8, 2, 4, 2}}), ElementsAre(2, 8, 3));
+}
+
+TEST(ResolveRecommendationTest, OfMoreThan256NumbersStridesAreLookedAtFirst) {
+  const auto first = [](const RecommendationDraft& draft) {
+    return ResolveRecommendation(OneToEight(), draft).value().FirstCounts();
+  };
+  EXPECT_EQ(first({.max_workers = 256}).size(), 256u);
+  const std::vector<int32_t> wide = first({.max_workers = 4096});
+  EXPECT_EQ(wide.size(), 64u + 6 * 32);
+  for (size_t i = 1; i < wide.size(); ++i) {
+    const int32_t stride = wide[i] - wide[i - 1];
+    EXPECT_LE(stride, std::max(1, wide[i] / 33)) << wide[i];
+    EXPECT_EQ(wide[i] % stride, 0);
+  }
+  // Ends and the running job's are there whatever the strides.
+  const std::vector<int32_t> ends =
+      first({.min_workers = 3, .max_workers = 1001, .current = CurrentAllocation{.workers = 777}});
+  EXPECT_EQ(ends.front(), 3);
+  EXPECT_EQ(ends.back(), 1001);
+  EXPECT_TRUE(std::binary_search(ends.begin(), ends.end(), 777));
+  EXPECT_FALSE(std::binary_search(ends.begin(), ends.end(), 778));
+}
+
+TEST(ResolveRecommendationTest, StridesAreOfWholeNodes) {
+  const RecommendationQuery query =
+      ResolveRecommendation(OneGradient(), {.scenario = OnNodesOfEight(), .max_workers = 4096})
+          .value();
+  EXPECT_EQ(query.LargestStride(), 8 * 8);
+  EXPECT_EQ(query.StridesBegin(), 8 * 64);
+  const std::vector<int32_t> counts = query.FirstCounts();
+  EXPECT_LE(counts.size(), 256u);
+  for (const int32_t count : counts) EXPECT_TRUE(query.IsCandidate(count)) << count;
+  EXPECT_TRUE(std::binary_search(counts.begin(), counts.end(), 504));
+  EXPECT_FALSE(std::binary_search(counts.begin(), counts.end(), 520));
+}
+
+// With a download of 1 ms, W workers that wait for each other make W / (W + c) steps a second, c ms
+// of computation: of one peak for every objective.
+TEST(StridesTest, FindWhatLookingAtEveryNumberFinds) {
+  for (uint64_t seed = 0; seed < testing::Repetitions(6); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed});
+    const auto compute_ns = static_cast<int64_t>(1'000'000 * (1 + random.Below(500)));
+    const Profile profile = testing::DownloadThenCompute(1'000'000, compute_ns);
+    RecommendationDraft draft{
+        .objective = seed % 2 == 0 ? Objective::kKnee : Objective::kMinCost,
+        .max_workers = 300 + static_cast<int32_t>(random.Below(300)),
+        .prices = MachinePrices{.worker_hour = 1,
+                                .parameter_server_hour = static_cast<double>(random.Below(300))}};
+    draft.options.steps_per_worker = 4;
+    const Recommendation found = Recommend(profile, draft);
+    draft.scenario.servers().synchronization = Synchronization::kSynchronous;
+    const RecommendationQuery query = ResolveRecommendation(profile, draft).value();
+    ThroughputQuery all{.options = query.options};
+    for (int32_t workers = 1; workers <= query.max_workers; ++workers) {
+      all.scenarios.push_back(query.server_choices.front());
+      all.scenarios.back().workers = workers;
+    }
+    const ThroughputAnswer every = PredictThroughput(profile, all, NeverStop).value();
+    const Weighing weighing(query);
+    std::vector<Score> scores;
+    for (const Prediction& prediction : every.predictions) {
+      scores.push_back(weighing.ScoreOf(
+          {prediction.scenario.workers, 1},
+          {.examples_per_second = prediction.examples_per_second,
+           .one_worker_examples_per_second = every.predictions[0].examples_per_second}));
+    }
+    const Score best = *std::max_element(scores.begin(), scores.end(),
+                                         [](const Score& a, const Score& b) { return a < b; });
+    const auto fewest = std::find_if(scores.begin(), scores.end(),
+                                     [&](const Score& score) { return !best.ClearlyAbove(score); });
+    EXPECT_EQ(found.workers, fewest - scores.begin() + 1) << found.reason;
+    EXPECT_LT(found.frontier.size(), 60u);
+  }
+}
+
+TEST(RecommendWorkersTest, OfAListOnlyItsNumbersAreTried) {
+  const Recommendation recommendation = Recommend(OneToEight(), {.worker_counts = {16, 2, 5, 11}});
+  std::vector<int32_t> tried;
+  for (const Prediction& prediction : recommendation.frontier)
+    tried.push_back(prediction.scenario.workers);
+  EXPECT_THAT(tried, ElementsAre(2, 5, 11, 16));
+  EXPECT_EQ(recommendation.workers, 5) << recommendation.reason;
+  EXPECT_EQ(recommendation.choices, 4);
+  EXPECT_THAT(recommendation.reason, HasSubstr("of 2, 5, 11 and 16"));
+}
+
+TEST(RecommendWorkersTest, TheEdgeOfWhatWasAskedAboutIsInTheAnswer) {
+  const auto edge = [](const RecommendationDraft& draft) {
+    return Recommend(OneToEight(), draft).workers_edge;
+  };
+  EXPECT_EQ(edge({.max_workers = 16}), ChoiceEdge::kNone);
+  EXPECT_EQ(edge({.max_workers = 6}), ChoiceEdge::kLargestAsked);
+  EXPECT_EQ(edge({.min_workers = 12, .max_workers = 16}), ChoiceEdge::kSmallestAsked);
+  EXPECT_EQ(edge({.min_workers = 4, .max_workers = 4}), ChoiceEdge::kOnlyChoice);
+  EXPECT_EQ(edge({.worker_counts = {4}}), ChoiceEdge::kOnlyChoice);
+  // 9 / (W + 8) of 2 workers is 0.9, of 3 it is 0.82.
+  EXPECT_EQ(edge({.min_workers = 2, .max_workers = 5, .min_scaling_efficiency = 0.85}),
+            ChoiceEdge::kOnlyFeasible);
+}
+
+TEST(ResolveRecommendationTest, RefusesListsThatMakeNoSense) {
+  const auto fields = [](const RecommendationDraft& draft) {
+    return FaultFields(ResolveRecommendation(OneToEight(), draft).status());
+  };
+  EXPECT_THAT(fields({.worker_counts = {1, 0, 4097}}),
+              ElementsAre("constraints.worker_counts[1]", "constraints.worker_counts[2]"));
+  EXPECT_THAT(fields({.min_workers = 1, .worker_counts = {1, 2}}),
+              ElementsAre("constraints.worker_counts"));
+  EXPECT_THAT(fields({.max_workers = 2, .worker_counts = {1, 2}}),
+              ElementsAre("constraints.worker_counts"));
+  EXPECT_THAT(fields({.worker_counts = std::vector<int32_t>(257, 1)}),
+              ElementsAre("constraints.worker_counts"));
+  const RecommendationDraft nodes{.scenario = OnNodesOfEight(), .worker_counts = {8, 12, 16}};
+  EXPECT_THAT(FaultFields(ResolveRecommendation(OneGradient(), nodes).status()),
+              ElementsAre("constraints.worker_counts[1]"));
 }
 
 TEST(ResolveRecommendationTest, RefusesCountsThatMakeNoSense) {
@@ -413,8 +546,6 @@ TEST(ResolveRecommendationTest, RefusesCountsThatMakeNoSense) {
               ElementsAre("constraints.max_workers"))
       << "nor does it count so far";
   EXPECT_THAT(fields({.min_workers = 5, .max_workers = 4}), ElementsAre("constraints.max_workers"));
-  EXPECT_THAT(fields({.min_workers = 1, .max_workers = 258}),
-              ElementsAre("constraints.max_workers"));
   for (const double efficiency :
        {-0.1, 1.1, std::nan(""), std::numeric_limits<double>::infinity()}) {
     EXPECT_THAT(fields({.min_scaling_efficiency = efficiency}),

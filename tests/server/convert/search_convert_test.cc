@@ -15,6 +15,8 @@ TEST(RecommendationConvertTest, RecommendWorkersCarriesEveryConstraint) {
   wire.set_objective(v1::RecommendWorkersRequest::MIN_COST);
   v1::Constraints& constraints = *wire.mutable_constraints();
   constraints.set_min_workers(1);
+  constraints.add_worker_counts(4);
+  constraints.add_worker_counts(3);
   constraints.set_max_workers(2);
   constraints.set_max_parameter_servers(3);
   constraints.mutable_deadline()->set_seconds(4);
@@ -31,6 +33,7 @@ TEST(RecommendationConvertTest, RecommendWorkersCarriesEveryConstraint) {
   EXPECT_EQ(draft.objective, Objective::kMinCost);
   EXPECT_EQ(draft.min_workers, 1);
   EXPECT_EQ(draft.max_workers, 2);
+  EXPECT_THAT(draft.worker_counts, ElementsAre(4, 3));
   EXPECT_EQ(draft.max_parameter_servers, 3);
   EXPECT_EQ(draft.deadline_seconds, 4);
   EXPECT_EQ(draft.examples, 5);
@@ -72,6 +75,8 @@ TEST(RecommendationConvertTest, ARecommendationCarriesEverything) {
       .parameter_servers = 2,
       .prediction = Prediction{.scenario = {.workers = 4}},
       .outcome = {.duration_seconds = 60, .cost = 2},
+      .workers_edge = ChoiceEdge::kLargestAsked,
+      .servers_edge = ChoiceEdge::kOnlyFeasible,
       .reason = "because",
       .frontier = {Prediction{.scenario = {.workers = 4}}},
       .outcomes = {outcome},
@@ -90,6 +95,8 @@ TEST(RecommendationConvertTest, ARecommendationCarriesEverything) {
   EXPECT_EQ(wire.parameter_servers(), 2);
   EXPECT_EQ(wire.prediction().scenario().workers(), 4);
   EXPECT_EQ(wire.reason(), "because");
+  EXPECT_EQ(wire.workers_edge(), v1::AT_LARGEST_ASKED);
+  EXPECT_EQ(wire.parameter_servers_edge(), v1::ONLY_FEASIBLE);
   EXPECT_EQ(wire.frontier_size(), 1);
   EXPECT_EQ(wire.infeasible_reason(), "not so");
   EXPECT_EQ(wire.cost(), 2);
@@ -376,7 +383,8 @@ TEST(AllocationConvertTest, AnAllocationCarriesEverything) {
                                  .interpolated = true,
                                  .speedup = 2.5,
                                  .utility = 5,
-                                 .duration_seconds = 1.5}};
+                                 .duration_seconds = 1.5},
+                       .workers_edge = ChoiceEdge::kSmallestAsked};
   served.curve = {{.workers = 3,
                    .servers = 2,
                    .examples_per_second = 30,
@@ -404,6 +412,7 @@ TEST(AllocationConvertTest, AnAllocationCarriesEverything) {
   EXPECT_EQ(job.speedup(), 2.5);
   EXPECT_EQ(job.examples_per_second(), 30);
   EXPECT_TRUE(job.interpolated());
+  EXPECT_EQ(job.workers_edge(), v1::AT_SMALLEST_ASKED);
   EXPECT_EQ(job.duration().nanos(), 500'000'000);
   EXPECT_EQ(job.profile_digest(), "digest");
   ASSERT_EQ(job.curve_size(), 1);

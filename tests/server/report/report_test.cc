@@ -279,6 +279,36 @@ TEST(ReportTest, AnInlineProfileIsSentAlongAndNotAskedFor) {
   EXPECT_EQ(DataOf(*report).at("profile").at("operationCount"), 1);
 }
 
+TEST(ReportTest, SaysOfWhichFileWhenAndByWhichCommand) {
+  FakeSource source;
+  ReportRequest request = RequestOf({1});
+  request.subjects[0].file = "runs/one.json";
+  request.command = "stepcast report runs/one.json --workers 1";
+  request.made_at_seconds = 86400 + 3600;
+  const auto report = CollectReport(source, request);
+  ASSERT_TRUE(report.ok()) << report.status();
+  const nlohmann::json data = nlohmann::json::parse(report->data);
+  EXPECT_EQ(data.at("command"), "stepcast report runs/one.json --workers 1");
+  EXPECT_EQ(data.at("made"), "1970-01-02 01:00 UTC");
+  EXPECT_EQ(data.at("subjects").at(0).at("file"), "runs/one.json");
+  EXPECT_EQ(data.at("subjects").at(0).at("label"), "tiny");
+}
+
+TEST(ReportTest, AFileWithoutANameIsNamedByItself) {
+  FakeSource source;
+  ReportRequest request = RequestOf({1});
+  request.subjects[0].file = "one.json";
+  request.subjects[0].question.mutable_inline_profile();
+  EXPECT_EQ(CollectReport(source, request)->title, "Stepcast: one.json");
+}
+
+TEST(ReportTest, AWordIsQuotedWhereAShellWouldReadMoreIntoIt) {
+  EXPECT_EQ(ShellWord("1-16"), "1-16");
+  EXPECT_EQ(ShellWord(""), "''");
+  EXPECT_EQ(ShellWord("a b"), "'a b'");
+  EXPECT_EQ(ShellWord("it's; rm $X"), "'it'\\''s; rm $X'");
+}
+
 TEST(ReportTest, TwoSubjectsAreNamedApart) {
   FakeSource source;
   ReportRequest request = RequestOf({1, 2});
