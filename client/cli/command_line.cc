@@ -132,7 +132,7 @@ class CommandLine {
         [this](OutputFormat output) { output_ = output; });
     AddParsedOption(
         app_, "--timeout", "TIME",
-        "Give up after so long: 60, 60s, 2m (default 60s; an import: "
+        "Give up after so long: 60s, 2m (default 60s; an import: "
         "a second more for each megabyte; waiting for a job: no limit)",
         [](const std::string& text) { return ParseDuration(text); },
         [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/characters.h"
 #include "client/cli/input_files.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/quantity.h"
@@ -71,6 +72,23 @@ absl::StatusOr<v1::WorkerGroup> ParseGroup(const std::string& text) {
   return group;
 }
 
+// PyTorch's own name for it has the unit in the name, MiB.
+absl::StatusOr<int64_t> ParseBucketCap(const std::string& text) {
+  absl::StatusOr<int64_t> bytes = ParseBytes(text);
+  if (bytes.ok() || text.empty() || text.find_first_not_of("0123456789.") != std::string::npos)
+    return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat(InQuotes(text), " has no unit: ", text, " bytes or ", text, " MiB? Write ", text,
+                   "MiB, or --bucket-cap-mb ", text, " as PyTorch does; ", text, "B are bytes"));
+}
+
+absl::StatusOr<int64_t> ParseBucketCapMb(const std::string& text) {
+  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos)
+    return absl::InvalidArgumentError(
+        absl::StrCat(InQuotes(text), " is not a number of MiB: write for instance 25"));
+  return ParseBytes(text + "MiB");
+}
+
 }  // namespace
 
 void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
@@ -91,10 +109,9 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
     bandwidth_text_ = text;
     return ParseRate(text);
   };
-  AddParsedOption(
-      app, "--bandwidth", "RATE",
-      "Payload rate of each link in each direction: 1Gbit/s, 125MB/s, or bytes per second",
-      parse_rate, [this](double rate) { scenario_.set_bandwidth_bytes_per_second(rate); })
+  AddParsedOption(app, "--bandwidth", "RATE",
+                  "Payload rate of each link in each direction: 1Gbit/s, 125MB/s", parse_rate,
+                  [this](double rate) { scenario_.set_bandwidth_bytes_per_second(rate); })
       ->group(kScenarioGroup);
   AddValueOption<double>(
       app, "--parsing-seconds-per-byte", "S",
@@ -116,8 +133,8 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
       ->group(kScenarioGroup);
   AddParsedOption(
       app, "--turns", "BYTES",
-      "Links serve one worker at a time, so much in a turn, late-comers first: 65160 is what Linux "
-      "sends at once",
+      "Links serve one worker at a time, so much in a turn, late-comers first: 65160B is what "
+      "Linux sends at once",
       [](const std::string& text) { return ParseBytes(text); },
       [this](int64_t bytes) { servers().mutable_turns()->set_bytes(bytes); })
       ->excludes("--first-come")
@@ -136,7 +153,7 @@ void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
       [this](Streams value) { streams_ = value; });
   CLI::Option* window =
       AddParsedOption(app, "--window", "BYTES",
-                      "Streams send so much first, the rest later: 65536, 4MiB (round-robin: 64KiB "
+                      "Streams send so much first, the rest later: 64KiB, 4MiB (round-robin: 64KiB "
                       "where the profile has none)",
                       parse_bytes, [this](int64_t bytes) { window_bytes_ = bytes; });
   CLI::Option* quantum =
@@ -222,10 +239,17 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   options.push_back(AddParsedOption(
       app, "--launch", "TIME", "From when a collective could begin to when it does", parse_seconds,
       [this](double seconds) { collectives().set_launch_seconds(seconds); }));
-  options.push_back(AddParsedOption(
-      app, "--bucket-cap", "BYTES",
-      "Fuse gradients in buckets as PyTorch's DDP does: 25MiB, its own default", parse_bytes,
-      [this](int64_t bytes) { collectives().mutable_buckets()->set_cap_bytes(bytes); }));
+  const auto set_cap = [this](int64_t bytes) {
+    collectives().mutable_buckets()->set_cap_bytes(bytes);
+  };
+  options.push_back(
+      AddParsedOption(app, "--bucket-cap", "BYTES",
+                      "Fuse gradients in buckets as PyTorch's DDP does: 25MiB, its own default",
+                      ParseBucketCap, set_cap));
+  options.push_back(AddParsedOption(app, "--bucket-cap-mb", "MIB",
+                                    "The same as PyTorch's bucket_cap_mb: 25, in MiB",
+                                    ParseBucketCapMb, set_cap)
+                        ->excludes("--bucket-cap"));
   options.push_back(AddParsedOption(
       app, "--first-bucket", "BYTES", "The limit of the first bucket (default 1MiB)", parse_bytes,
       [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/duration_text.h"
 #include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
@@ -306,8 +307,8 @@ class ScenarioResolver {
     for (size_t i = 0; i < offsets.size(); ++i) {
       if (offsets[i] >= 0 && offsets[i] <= limits_.max_start_offset_ns) continue;
       faults_.Add(absl::StrCat("start_offsets_ns[", i, "]"),
-                  absl::StrCat(offsets[i], " is not from 0 to max_start_offset_ns = ",
-                               limits_.max_start_offset_ns));
+                  absl::StrCat(DurationText(offsets[i]), " is not from 0 to ",
+                               DurationText(limits_.max_start_offset_ns)));
     }
     scenario_.start_offsets_ns = offsets;
   }

@@ -85,7 +85,7 @@ TEST_F(LocalProgramTest, EveryFlagReachesTheSimulation) {
                                "json",        "--workers",
                                "2",           "--bandwidth",
                                "16Mbit/s",    "--window",
-                               "600",         "--order",
+                               "600B",         "--order",
                                "tac",         "--sync",
                                "--steps",     "50",
                                "--warmup",    "5",
@@ -101,7 +101,7 @@ TEST_F(LocalProgramTest, EveryFlagReachesTheSimulation) {
   EXPECT_EQ(scenario["workers"], 2);
   EXPECT_EQ(scenario["bandwidthBytesPerSecond"], 2e6);
   const Json& servers = scenario["parameterServers"];
-  EXPECT_EQ(servers["window"]["bytes"], "600");
+  EXPECT_EQ(servers["window"]["bytes"], "600B");
   EXPECT_EQ(servers["transferOrder"], "TAC");
   EXPECT_EQ(servers["synchronization"], "SYNCHRONOUS");
   EXPECT_EQ(servers["parsingOverhead"]["seconds"], 0.001);
@@ -273,7 +273,7 @@ TEST_F(LocalProgramTest, TracesToAFileOrStandardOutput) {
   const std::string file = directory_.Path("trace.json");
   const std::vector<std::string> flags{"trace",  "--local",  tiny_, "--workers",
                                        "2",      "--steps",  "3",   "--multiplexing",
-                                       "window", "--window", "600"};
+                                       "window", "--window", "600B"};
   std::vector<std::string> to_file = flags;
   to_file.insert(to_file.end(), {"--out", file});
   const Outcome written = Run(to_file);
