@@ -60,6 +60,7 @@ class CommandLine {
     app_.fallthrough();
     DeclareGlobalOptions();
     for (const auto& make : kQuestions) Add(app_, MakeCallCommand(make()));
+    Add(app_, MakeClustersCommand());
     Add(app_, MakeReportCommand());
     Add(app_, MakeTraceCommand());
     Add(app_, MakeBenchCommand());

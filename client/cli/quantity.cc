@@ -186,6 +186,12 @@ absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
   return Refuse(text, kRight);
 }
 
+absl::StatusOr<double> ParseSeconds(std::string_view text) {
+  const absl::StatusOr<std::chrono::nanoseconds> time = ParseDuration(text);
+  if (!time.ok()) return time.status();
+  return static_cast<double>(time->count()) * 1e-9;
+}
+
 absl::StatusOr<std::vector<int32_t>> ParseWorkerList(std::string_view text) {
   std::vector<int32_t> counts;
   for (size_t at = 0; at <= text.size();) {

@@ -24,6 +24,9 @@ absl::StatusOr<int64_t> ParseBytes(std::string_view text);
 // Not negative. Units: ns, us, ms, s, m, h.
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 
+// The same in seconds, as a message has it.
+absl::StatusOr<double> ParseSeconds(std::string_view text);
+
 // Numbers of workers, as counts and ranges separated by commas: `1-16`, `1,2,4`, `1-4,8,16`; in the
 // order given, each at least 1. More than 1024, as many as one call may ask for, are refused.
 absl::StatusOr<std::vector<int32_t>> ParseWorkerList(std::string_view text);

@@ -156,6 +156,9 @@ class ReportCommand : public Command {
     constexpr int32_t kMostCounts = 256;  // more, the service refuses to choose from
     std::vector<int32_t> counts(static_cast<size_t>(std::min(most - least + 1, kMostCounts)));
     std::iota(counts.begin(), counts.end(), least);
+    // What does not fill nodes is refused.
+    const int32_t per_node = scenario_.WorkersPerNode();
+    std::erase_if(counts, [&](int32_t count) { return count > per_node && count % per_node != 0; });
     return counts;
   }
 

@@ -1,12 +1,16 @@
 #include "client/cli/scenario_flags.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <iterator>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/characters.h"
 #include "client/cli/input_files.h"
 #include "client/cli/parsed_option.h"
@@ -105,6 +109,13 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
       "Parameter servers; another number than recorded places the parameters anew",
       [this](int32_t servers) { this->servers().set_servers(servers); })
       ->group(kScenarioGroup);
+  AddParsedOption(app, "--cluster", "NAME|FILE",
+                  "The machines: a preset of `stepcast clusters`, dgx-a100 or 10gbe, or a file of "
+                  "one's own. Its "
+                  "figures stand where no\nother flag says it",
+                  ClusterFromArgument,
+                  [this](ClusterPreset cluster) { cluster_ = std::move(cluster); })
+      ->group(kScenarioGroup);
   const auto parse_rate = [this](const std::string& text) {
     bandwidth_text_ = text;
     return ParseRate(text);
@@ -201,24 +212,13 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
 void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   constexpr char kGroup[] = "All-reduce (default: as recorded)";
   const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
-  const auto parse_seconds = [](const std::string& text) -> absl::StatusOr<double> {
-    const auto time = ParseDuration(text);
-    if (!time.ok()) return time.status();
-    return static_cast<double>(time->count()) * 1e-9;
-  };
+  const auto parse_seconds = [](const std::string& text) { return ParseSeconds(text); };
   std::vector<CLI::Option*> options;
   options.push_back(app.add_flag_function(
       "--all-reduce", [this](int64_t) { collectives(); },
       "Workers meet in collectives; also of a profile of parameter servers"));
   options.push_back(AddChoiceOption(
-      app, "--algorithm",
-      Choices<v1::AllReduce::Algorithm>{{"ring", v1::AllReduce::RING},
-                                        {"hierarchical", v1::AllReduce::HIERARCHICAL},
-                                        {"halving-doubling", v1::AllReduce::HALVING_DOUBLING},
-                                        {"tree", v1::AllReduce::TREE},
-                                        {"gloo", v1::AllReduce::GLOO},
-                                        {"nccl", v1::AllReduce::NCCL}},
-      "How a collective travels (default: ring)",
+      app, "--algorithm", CollectiveAlgorithms(), "How a collective travels (default: ring)",
       [this](v1::AllReduce::Algorithm value) { collectives().set_algorithm(value); }));
   options.push_back(AddValueOption<int32_t>(
       app, "--workers-per-node", "N", "Workers that share a node and its link (default 1)",
@@ -345,6 +345,7 @@ void ScenarioFlags::CheckStreams() const {
 
 v1::Scenario ScenarioFlags::scenario() const {
   v1::Scenario scenario = scenario_;
+  if (cluster_.has_value()) *scenario.mutable_cluster() = cluster_->wire;
   if (!streams_.has_value() && !window_bytes_.has_value() && !quantum_bytes_.has_value())
     return scenario;
   v1::ParameterServers& servers = *scenario.mutable_parameter_servers();
@@ -383,7 +384,55 @@ std::optional<int64_t> ScenarioFlags::GroupedWorkers() const {
   return sum;
 }
 
+int32_t ScenarioFlags::WorkersPerNode() const {
+  int32_t count = cluster_.has_value() ? cluster_->wire.workers_per_node() : 1;
+  if (scenario_.all_reduce().has_workers_per_node())
+    count = scenario_.all_reduce().workers_per_node();
+  return std::max(count, 1);
+}
+
+std::vector<int32_t> ScenarioFlags::DefaultCounts() const {
+  constexpr int32_t kMostWorkers = 16;
+  constexpr int32_t kMostNodes = 8;
+  const int32_t per_node = WorkersPerNode();
+  const int32_t inside = std::min(per_node, kMostWorkers);
+  std::vector<int32_t> counts(static_cast<size_t>(per_node > 1 ? inside : kMostWorkers));
+  std::iota(counts.begin(), counts.end(), 1);
+  constexpr int32_t kMostCount = 4096;  // the service's limit
+  for (int32_t nodes = 2; per_node > 1 && nodes <= kMostNodes; ++nodes) {
+    if (per_node <= kMostCount / nodes) counts.push_back(nodes * per_node);
+  }
+  return counts;
+}
+
+// "cluster: dgx-a100: 8 workers-per-node, 192GB/s bandwidth (measured), ...", but for the figures
+// that flags have taken the place of.
+std::string ScenarioFlags::ClusterText() const {
+  const v1::AllReduce& job = scenario_.all_reduce();
+  const std::pair<const char*, bool> replaced[] = {
+      {"bandwidth", scenario_.has_bandwidth_bytes_per_second()},
+      {"workers-per-node", job.has_workers_per_node()},
+      {"intra-bandwidth", job.has_intra_node_bandwidth_bytes_per_second()},
+      {"latency", job.has_latency_seconds()},
+      {"intra-latency", job.has_intra_node_latency_seconds()},
+      {"algorithm", job.algorithm() != v1::AllReduce::ALGORITHM_UNSPECIFIED},
+      {"nics", true}};
+  std::vector<std::string> figures;
+  for (const ClusterFigure& figure : cluster_->figures) {
+    const bool in_force =
+        std::none_of(std::begin(replaced), std::end(replaced),
+                     [&](const auto& field) { return field.second && figure.name == field.first; });
+    if (!in_force) continue;
+    const bool has_basis = figure.basis == "measured" || figure.basis == "nominal";
+    figures.push_back(absl::StrCat(figure.name, " ", figure.value,
+                                   has_basis ? absl::StrCat(" (", figure.basis, ")") : ""));
+  }
+  return absl::StrCat("cluster: ", cluster_->name, ": ", absl::StrJoin(figures, ", "), "\n");
+}
+
 void ScenarioFlags::Explain(const Session& session) const {
+  if (cluster_.has_value() && session.output != OutputFormat::kJson)
+    session.console.err << ClusterText();
   if (!scenario_.has_bandwidth_bytes_per_second() || session.output == OutputFormat::kJson) return;
   std::array<char, 64> rate{};
   std::snprintf(rate.data(), rate.size(), "%.15g", scenario_.bandwidth_bytes_per_second());
