@@ -82,7 +82,7 @@ absl::StatusOr<std::string> TextOf(const ordered_json& object, const char* key) 
   return found->get<std::string>();
 }
 
-absl::Status CheckKeys(const ordered_json& object, std::initializer_list<std::string_view> known) {
+absl::Status CheckKeys(const ordered_json& object, const std::vector<std::string>& known) {
   for (const auto& [key, value] : object.items()) {
     if (std::find(known.begin(), known.end(), key) == known.end())
       return Wrong(absl::StrCat(InQuotes(key), " is not one of ", absl::StrJoin(known, ", ")));
@@ -107,7 +107,7 @@ absl::StatusOr<ClusterFigure> ReadFigure(const std::string& name, const ordered_
   }
   if (!value.is_string() && !value.is_number()) return Wrong("its value is not a text or a number");
   figure.value = value.is_string() ? value.get<std::string>() : value.dump();
-  const std::initializer_list<std::string_view> kBases = {"", "measured", "nominal", "library"};
+  constexpr std::array kBases{"", "measured", "nominal", "library"};
   if (std::find(kBases.begin(), kBases.end(), figure.basis) == kBases.end()) {
     return Wrong(
         absl::StrCat("its basis ", InQuotes(figure.basis), " is not measured, nominal or library"));

@@ -102,10 +102,10 @@ class ClustersCommand : public Command {
     }
     const absl::StatusOr<std::vector<ClusterPreset>> clusters = ParseClusters(kClusterPresets);
     if (!clusters.ok()) return session.Refused(clusters.status());
-    ordered_json list = ordered_json::array();
-    for (const ClusterPreset& cluster : *clusters) list.push_back(JsonOf(cluster));
-    return session.Answer(JsonText({{"clusters", std::move(list)}}),
-                          [&] { return ListText(*clusters); });
+    ordered_json list;
+    list["clusters"] = ordered_json::array();
+    for (const ClusterPreset& cluster : *clusters) list["clusters"].push_back(JsonOf(cluster));
+    return session.Answer(JsonText(list), [&] { return ListText(*clusters); });
   }
 
  private:
