@@ -74,6 +74,7 @@ std::string UnknownWord(const CLI::App& program, int argc, const char* const* ar
   for (int i = 1; i < argc; ++i) {
     const std::string word(argv[i]);
     if (word == "--") break;
+    if (word.size() == 2 && word.front() == '-') continue;  // -h
     if (word.substr(0, 2) == "--") {
       const std::string flag = word.substr(0, word.find('='));
       const std::vector<std::string> known = FlagsOf(*app);

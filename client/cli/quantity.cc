@@ -153,7 +153,7 @@ absl::StatusOr<int64_t> ParseBytes(std::string_view text) {
   if (parts.unit.empty() && parts.number == 0) return 0;
   if (parts.unit.empty()) {
     const bool large = parts.number >= kKibibyte && std::fmod(parts.number, kKibibyte) == 0;
-    return NoUnit(text, {number + "B",
+    return NoUnit(text, {number + (parts.number == std::floor(parts.number) ? "B" : "KiB"),
                          large ? absl::StrCat(parts.number / kKibibyte, "KiB") : number + "MiB"});
   }
   const std::string prefix(parts.unit);
