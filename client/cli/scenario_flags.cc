@@ -109,7 +109,7 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
       "Parameter servers; another number than recorded places the parameters anew",
       [this](int32_t servers) { this->servers().set_servers(servers); })
       ->group(kScenarioGroup);
-  AddParsedOption(app, "--cluster", "NAME|FILE",
+  AddParsedOption(app, "--cluster", "NAME or FILE",
                   "The machines: a preset of `stepcast clusters`, dgx-a100 or 10gbe, or a file of "
                   "one's own. Its "
                   "figures stand where no\nother flag says it",
