@@ -3,6 +3,7 @@
 #include <utf8cpp/utf8.h>
 #include <utf8cpp/utf8/unchecked.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
@@ -21,6 +22,27 @@ bool IsSafe(char32_t c) {
   if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
     return false;                 // ends of lines, directions
   return (c & 0xfffe) != 0xfffe;  // no characters
+}
+
+// The least number of letters to put in, take out, change, or swap with their neighbours.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  constexpr size_t kLongest = 64;
+  a = a.substr(0, kLongest);
+  b = b.substr(0, kLongest);
+  std::vector<std::vector<size_t>> rows(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        rows[i][j] = i + j;
+        continue;
+      }
+      const size_t change = a[i - 1] == b[j - 1] ? 0 : 1;
+      rows[i][j] = std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+    }
+  }
+  return rows[a.size()][b.size()];
 }
 
 }  // namespace
@@ -50,6 +72,21 @@ std::u32string Shortened(std::u32string_view characters, size_t length) {
   if (characters.size() <= length) return std::u32string(characters);
   if (length == 0) return {};
   return std::u32string(characters.substr(0, length - 1)) + kEllipsis;
+}
+
+std::string Suggestion(std::string_view typed, const std::vector<std::string>& known) {
+  const std::string* nearest = nullptr;
+  size_t least = std::min<size_t>(3, typed.size() / 2 + 1);  // a distance that is too far
+  for (const std::string& word : known) {
+    const bool is_part = typed.size() > 2 && (word.find(typed) != std::string::npos ||
+                                              typed.find(word) != std::string_view::npos);
+    const size_t distance =
+        is_part ? std::min<size_t>(2, EditDistance(typed, word)) : EditDistance(typed, word);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = &word;
+  }
+  return nearest == nullptr ? "" : absl::StrCat("; did you mean ", *nearest, "?");
 }
 
 std::string InQuotes(std::string_view text) {

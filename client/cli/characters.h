@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stepcast::client {
 
@@ -18,5 +19,9 @@ std::u32string Shortened(std::u32string_view characters, size_t length);
 
 // A text as an error may repeat it: in double quotes, and no more than 60 of its characters.
 std::string InQuotes(std::string_view text);
+
+// "; did you mean X?" with the known word that is most like the one that was typed: a letter or two
+// away, or with it as a part; empty where none is.
+std::string Suggestion(std::string_view typed, const std::vector<std::string>& known);
 
 }  // namespace stepcast::client

@@ -83,8 +83,8 @@ const server::DisciplineReport* FindDiscipline(const server::LinkReport& link,
 
 // The flags of predict and the others that stand for it; empty: there are none.
 std::string FlagsOf(const server::DisciplineReport& discipline) {
-  const std::string window = absl::StrCat(" --window ", discipline.window_bytes);
-  const std::string quantum = absl::StrCat(" --quantum ", discipline.quantum_bytes);
+  const std::string window = absl::StrCat(" --window ", discipline.window_bytes, "B");
+  const std::string quantum = absl::StrCat(" --quantum ", discipline.quantum_bytes, "B");
   if (discipline.name == "WHOLE_STREAM") return "--multiplexing whole-stream";
   if (discipline.name == "ROUND_ROBIN") return "--multiplexing round-robin";
   if (discipline.name == "WINDOW") return "--multiplexing window" + window;

@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -13,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "client/cli/characters.h"
 #include "client/cli/commands.h"
 #include "client/cli/credential_flags.h"
 #include "client/cli/local_connection.h"
@@ -48,6 +51,57 @@ constexpr char kFooter[] =
     "  stepcast job start order resnet50 --method search --wait\n"
     "  stepcast bench resnet50 --rate 1000,2000 --max-p99-ms 5";
 
+TypedFlags TypedIn(const CLI::App& app) {
+  TypedFlags typed;
+  for (const CLI::Option* option : app.parse_order()) typed.push_back(option->get_name());
+  return typed;
+}
+
+std::vector<std::string> FlagsOf(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
+    for (const CLI::Option* option : at->get_options()) {
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    }
+  }
+  return flags;
+}
+
+// The first word that is not a command or a flag where one belongs, with the known one that is most
+// like it; empty where all are known.
+std::string UnknownWord(const CLI::App& program, int argc, const char* const* argv) {
+  const CLI::App* app = &program;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word(argv[i]);
+    if (word == "--") break;
+    if (word.size() == 2 && word.front() == '-') continue;  // -h
+    if (word.substr(0, 2) == "--") {
+      const std::string flag = word.substr(0, word.find('='));
+      const std::vector<std::string> known = FlagsOf(*app);
+      if (std::find(known.begin(), known.end(), flag) == known.end())
+        return absl::StrCat("unknown flag ", flag, Suggestion(flag, known));
+      const CLI::Option* option = nullptr;
+      for (const CLI::App* at = app; at != nullptr && option == nullptr; at = at->get_parent())
+        option = at->get_option_no_throw(flag);
+      if (option != nullptr && flag == word) i += option->get_items_expected_min();
+      continue;
+    }
+    const std::vector<const CLI::App*> commands =
+        app->get_subcommands([](const CLI::App* command) { return !command->get_name().empty(); });
+    if (commands.empty()) continue;
+    std::vector<std::string> names;
+    const CLI::App* next = nullptr;
+    for (const CLI::App* command : commands) {
+      names.push_back(command->get_name());
+      if (command->get_name() == word) next = command;
+    }
+    if (next == nullptr)
+      return absl::StrCat("unknown command ", InQuotes(word), Suggestion(word, names));
+    app = next;
+  }
+  return "";
+}
+
 class CommandLine {
  public:
   explicit CommandLine(const Console& console) : console_(console) {
@@ -60,6 +114,7 @@ class CommandLine {
     app_.fallthrough();
     DeclareGlobalOptions();
     for (const auto& make : kQuestions) Add(app_, MakeCallCommand(make()));
+    Add(app_, MakeClustersCommand());
     Add(app_, MakeReportCommand());
     Add(app_, MakeTraceCommand());
     Add(app_, MakeBenchCommand());
@@ -79,6 +134,12 @@ class CommandLine {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
       // Help and the version are "errors" with status 0.
+      if (const std::string unknown =
+              error.get_exit_code() == 0 ? "" : UnknownWord(app_, argc, argv);
+          !unknown.empty()) {
+        console_.err << "error: " << unknown << "\nRun with --help for more information.\n";
+        return ExitCode::kMisused;
+      }
       if (error.get_exit_code() != 0) console_.err << "error: ";
       return app_.exit(error, console_.out, console_.err) == 0 ? ExitCode::kDone
                                                                : ExitCode::kMisused;
@@ -88,7 +149,7 @@ class CommandLine {
       const absl::StatusOr<ClientCredentials> credentials = credentials_.Read();
       if (credentials.ok())
         return command->Run(MakeSession(
-            *credentials, local_ || (NamedServer().empty() && command->NeedsNoServer())));
+            *credentials, local_ || (NamedServer().empty() && command->NeedsNoServer()), *app));
       console_.err << ErrorReport(credentials.status());
       return ExitCode::kMisused;
     }
@@ -132,7 +193,7 @@ class CommandLine {
         [this](OutputFormat output) { output_ = output; });
     AddParsedOption(
         app_, "--timeout", "TIME",
-        "Give up after so long: 60, 60s, 2m (default 60s; an import: "
+        "Give up after so long: 60s, 2m (default 60s; an import: "
         "a second more for each megabyte; waiting for a job: no limit)",
         [](const std::string& text) { return ParseDuration(text); },
         [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });
@@ -150,7 +211,7 @@ class CommandLine {
     return environment == nullptr ? "" : environment;
   }
 
-  Session MakeSession(const ClientCredentials& credentials, bool local) const {
+  Session MakeSession(const ClientCredentials& credentials, bool local, const CLI::App& app) const {
     ClientOptions options{.credentials = credentials};
     if (timeout_) options.timeout = *timeout_;
     if (const std::string server = NamedServer(); !server.empty()) options.server = server;
@@ -159,7 +220,8 @@ class CommandLine {
             .patience = timeout_.value_or(std::chrono::nanoseconds::max()),
             .local = local,
             .output = output_,
-            .console = console_};
+            .console = console_,
+            .typed = TypedIn(app)};
   }
 
   const Console& console_;

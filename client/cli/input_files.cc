@@ -133,7 +133,9 @@ absl::StatusOr<std::map<std::string, int64_t>> ParseVariableSizes(std::string_vi
     if (space == absl::string_view::npos)
       return absl::InvalidArgumentError(absl::StrCat("line ", number, " is not `NAME BYTES`"));
     const absl::string_view bytes = content.substr(space + 1);
-    const absl::StatusOr<int64_t> size = ParseBytes({bytes.data(), bytes.size()});
+    // The column is of bytes, so that a unit may be left out.
+    const bool bare = bytes.find_first_not_of("0123456789") == absl::string_view::npos;
+    const absl::StatusOr<int64_t> size = ParseBytes(absl::StrCat(bytes, bare ? "B" : ""));
     if (!size.ok())
       return absl::InvalidArgumentError(
           absl::StrCat("line ", number, ": ", size.status().message()));

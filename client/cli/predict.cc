@@ -2,7 +2,6 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,12 +24,6 @@ namespace stepcast::client {
 
 namespace {
 
-std::vector<int32_t> OneTo(int32_t last) {
-  std::vector<int32_t> counts(static_cast<size_t>(last));
-  std::iota(counts.begin(), counts.end(), 1);
-  return counts;
-}
-
 class PredictQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
@@ -39,7 +32,9 @@ class PredictQuestion : public Question {
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     AddParsedOption(
         *app, "--workers", "LIST",
-        "Numbers of workers: 1-16 or 1,2,4 (default 1-16, or what --worker-group counts)",
+        "Numbers of workers: 1-16 or 1,2,4 (default 1-16, with several workers a node what fills "
+        "up "
+        "to 8 nodes, or what --worker-group counts)",
         [](const std::string& text) { return ParseWorkerList(text); },
         [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
@@ -91,10 +86,9 @@ class PredictQuestion : public Question {
 
  private:
   std::vector<int32_t> Counts() const {
-    constexpr int32_t kDefaultMaxWorkers = 16;
     if (!counts_.empty()) return counts_;
     const std::optional<int64_t> grouped = scenario_.GroupedWorkers();
-    if (!grouped) return OneTo(kDefaultMaxWorkers);
+    if (!grouped) return scenario_.DefaultCounts();
     // A sum out of bounds, the service refuses.
     return {static_cast<int32_t>(std::clamp<int64_t>(*grouped, INT32_MIN, INT32_MAX))};
   }

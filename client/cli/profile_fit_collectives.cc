@@ -135,7 +135,7 @@ std::string FlagsOf(const v1::Scenario& scenario) {
     absl::StrAppend(&flags, " ", flag, " ", value);
   };
   const auto nanoseconds = [](double seconds) { return absl::StrFormat("%.0fns", 1e9 * seconds); };
-  const auto rate = [](double value) { return absl::StrFormat("%.0f", value); };
+  const auto rate = [](double value) { return absl::StrFormat("%.0fB/s", value); };
   if (job.has_workers_per_node()) add("--workers-per-node", absl::StrCat(job.workers_per_node()));
   if (scenario.has_bandwidth_bytes_per_second())
     add("--bandwidth", rate(scenario.bandwidth_bytes_per_second()));

@@ -117,15 +117,14 @@ class ImportFlags {
   void DeclarePlatform(CLI::App& app) {
     constexpr char kPlatformGroup[] = "Platform";
     AddParsedOption(
-        app, "--bandwidth", "RATE",
-        "Payload rate of a link in each direction: 1Gbit/s, 125MB/s, or bytes per second",
+        app, "--bandwidth", "RATE", "Payload rate of a link in each direction: 1Gbit/s, 125MB/s",
         [](const std::string& text) { return ParseRate(text); },
         [this](double rate) { platform_.set_bandwidth_bytes_per_second(rate); })
         ->required()
         ->group(kPlatformGroup);
     AddParsedOption(
         app, "--window", "BYTES",
-        "What a stream sends before others get their turn: 65536, 4MiB (default: streams are sent "
+        "What a stream sends before others get their turn: 64KiB, 4MiB (default: streams are sent "
         "whole)",
         [](const std::string& text) { return ParseBytes(text); },
         [this](int64_t bytes) { platform_.set_window_bytes(bytes); })

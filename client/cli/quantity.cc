@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/characters.h"
 
 namespace stepcast::client {
@@ -31,6 +32,18 @@ bool Split(std::string_view text, Parts& parts) {
   parts.unit = text.substr(static_cast<size_t>(end - text.data()));
   parts.unit.remove_prefix(std::min(parts.unit.find_first_not_of(' '), parts.unit.size()));
   return true;
+}
+
+// The number as it was written.
+std::string NumberOf(std::string_view text, const Parts& parts) {
+  std::string_view number = text.substr(0, text.size() - parts.unit.size());
+  return std::string(number.substr(0, number.find(' ')));
+}
+
+// Says that a unit is missing, and what the text could have meant.
+absl::Status NoUnit(std::string_view text, const std::vector<std::string>& readings) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(InQuotes(text), " has no unit: write ", absl::StrJoin(readings, " or ")));
 }
 
 // Takes a prefix off the unit, and returns what it stands for.
@@ -110,13 +123,17 @@ absl::StatusOr<uint64_t> ParseCount(std::string_view text) {
 }
 
 absl::StatusOr<double> ParseRate(std::string_view text) {
-  constexpr std::string_view kRight =
-      "a rate: write for instance 1Gbit/s, 125MB/s, or bytes per second";
+  constexpr std::string_view kRight = "a rate: write for instance 10Gbit/s or 125MB/s";
   Parts parts;
   if (!Split(text, parts)) return Refuse(text, kRight);
-  if (parts.unit.empty()) return parts.number;
+  const std::string number = NumberOf(text, parts);
+  if (parts.unit.empty() && parts.number == 0) return 0;
+  if (parts.unit.empty()) return NoUnit(text, {number + "Gbit/s", number + "GB/s", number + "B/s"});
+  const std::string prefix(parts.unit);
   const double rate = parts.number * TakePrefix(parts.unit);
   if (!std::isfinite(rate)) return Refuse(text, kRight);
+  // A prefix alone leaves open whether bits or bytes are meant.
+  if (parts.unit.empty()) return NoUnit(text, {number + prefix + "bit/s", number + prefix + "B/s"});
   for (const std::string_view bits : {"bit/s", "b/s", "bps", "bits/s"}) {
     if (parts.unit == bits) return rate / 8;
   }
@@ -127,29 +144,52 @@ absl::StatusOr<double> ParseRate(std::string_view text) {
 }
 
 absl::StatusOr<int64_t> ParseBytes(std::string_view text) {
-  constexpr std::string_view kRight = "a number of bytes: write for instance 65536, 64KiB or 10MB";
+  constexpr std::string_view kRight = "a number of bytes: write for instance 64KiB, 10MB or 500B";
   constexpr double kTooMany = 9223372036854775808.0;  // 2^63
+  constexpr double kKibibyte = 1024;
   Parts parts;
   if (!Split(text, parts)) return Refuse(text, kRight);
+  const std::string number = NumberOf(text, parts);
+  if (parts.unit.empty() && parts.number == 0) return 0;
+  if (parts.unit.empty()) {
+    const bool large = parts.number >= kKibibyte && std::fmod(parts.number, kKibibyte) == 0;
+    return NoUnit(text, {number + (parts.number == std::floor(parts.number) ? "B" : "KiB"),
+                         large ? absl::StrCat(parts.number / kKibibyte, "KiB") : number + "MiB"});
+  }
+  const std::string prefix(parts.unit);
   const double bytes = parts.number * TakePrefix(parts.unit);
+  const bool binary = prefix.size() == 2 && prefix.back() == 'i';
+  // 25M is 25,000,000 to some and 25 MiB to others.
+  if (parts.unit.empty() && !binary)
+    return NoUnit(text, {number + prefix + "B", number + prefix + "iB"});
   const bool whole = bytes == std::floor(bytes) && bytes < kTooMany;
   if (!whole || (!parts.unit.empty() && parts.unit != "B")) return Refuse(text, kRight);
   return static_cast<int64_t>(bytes);
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 7> kUnits{
-      {{"", 1e9}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
+  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
+      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
   constexpr double kLongest = 9e18;  // nanoseconds, 285 years
+  constexpr std::string_view kRight =
+      "a length of time: write for instance 20us, 250ms, 1.5s or 2m";
   Parts parts;
-  if (Split(text, parts)) {
-    for (const auto& [unit, ns] : kUnits) {
-      const double length = parts.number * ns;
-      if (parts.unit == unit && length <= kLongest)
-        return std::chrono::nanoseconds(std::llround(length));
-    }
+  if (!Split(text, parts)) return Refuse(text, kRight);
+  if (parts.unit.empty() && parts.number == 0) return std::chrono::nanoseconds(0);
+  const std::string number = NumberOf(text, parts);
+  if (parts.unit.empty()) return NoUnit(text, {number + "us", number + "ms", number + "s"});
+  for (const auto& [unit, ns] : kUnits) {
+    const double length = parts.number * ns;
+    if (parts.unit == unit && length <= kLongest)
+      return std::chrono::nanoseconds(std::llround(length));
   }
-  return Refuse(text, "a length of time: write for instance 1.5, 1.5s, 250ms or 2m");
+  return Refuse(text, kRight);
+}
+
+absl::StatusOr<double> ParseSeconds(std::string_view text) {
+  const absl::StatusOr<std::chrono::nanoseconds> time = ParseDuration(text);
+  if (!time.ok()) return time.status();
+  return static_cast<double>(time->count()) * 1e-9;
 }
 
 absl::StatusOr<std::vector<int32_t>> ParseWorkerList(std::string_view text) {

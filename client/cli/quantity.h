@@ -1,8 +1,9 @@
 // Counts, rates, sizes and lengths of time, and lists of counts, as people write them.
 //
-// Of rates, sizes and lengths of time, a number may be followed by a decimal (k, M, G, T) or binary
-// (Ki, Mi, Gi, Ti) prefix and a unit, with or without a space between. Failure: INVALID_ARGUMENT,
-// with the text and what would be right.
+// Of rates, sizes and lengths of time, a number is followed by a decimal (k, M, G, T) or binary
+// (Ki, Mi, Gi, Ti) prefix and a unit, with or without a space between. 0 needs no unit; any other
+// number without one is refused, since `25` is 25 bytes to one and 25 MiB to another. Failure:
+// INVALID_ARGUMENT, with the text and what would be right.
 #pragma once
 
 #include <chrono>
@@ -16,14 +17,15 @@ namespace stepcast::client {
 
 // A whole number from 0 on, in digits only: CLI11 by itself takes -1 for 2^64 - 1.
 absl::StatusOr<uint64_t> ParseCount(std::string_view text);
-// Bytes per second. Units: bit/s, b/s and bps are bits; B/s and Bps are bytes; a plain number is
-// bytes per second. A prefix without a unit is refused, since it leaves open which of both is
-// meant.
+// Bytes per second. Units: bit/s, b/s and bps are bits; B/s and Bps are bytes.
 absl::StatusOr<double> ParseRate(std::string_view text);
-// Bytes: 65536, 64KiB, 64Ki, 10MB.
+// Bytes: 500B, 64KiB, 64Ki, 10MB. A decimal prefix needs the B: 25M is MB to some, MiB to others.
 absl::StatusOr<int64_t> ParseBytes(std::string_view text);
-// Not negative. Units: ns, us, ms, s, m, h; a plain number is seconds.
+// Not negative. Units: ns, us, ms, s, m, h.
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+
+// The same in seconds, as a message has it.
+absl::StatusOr<double> ParseSeconds(std::string_view text);
 
 // Numbers of workers, as counts and ranges separated by commas: `1-16`, `1,2,4`, `1-4,8,16`; in the
 // order given, each at least 1. More than 1024, as many as one call may ask for, are refused.

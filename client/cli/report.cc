@@ -184,7 +184,7 @@ class ReportCommand : public Command {
     const int32_t least = std::clamp(bounds.min_workers(), 1, kMaxWorkers);
     const int32_t most = std::clamp(
         bounds.has_max_workers() ? bounds.max_workers() : kDefaultMaxWorkers, least, kMaxWorkers);
-    const int32_t node = scenario_.scenario().all_reduce().workers_per_node();
+    const int32_t node = scenario_.WorkersPerNode();
     std::vector<int32_t> counts;
     for (int32_t count = least; count <= most; ++count) {
       if (node <= 1 || count <= node || count % node == 0) counts.push_back(count);

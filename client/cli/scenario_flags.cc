@@ -1,12 +1,17 @@
 #include "client/cli/scenario_flags.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <iterator>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/characters.h"
 #include "client/cli/input_files.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/quantity.h"
@@ -73,6 +78,23 @@ absl::StatusOr<v1::WorkerGroup> ParseGroup(const std::string& text) {
   return group;
 }
 
+// PyTorch's own name for it has the unit in the name, MiB.
+absl::StatusOr<int64_t> ParseBucketCap(const std::string& text) {
+  absl::StatusOr<int64_t> bytes = ParseBytes(text);
+  if (bytes.ok() || text.empty() || text.find_first_not_of("0123456789.") != std::string::npos)
+    return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat(InQuotes(text), " has no unit: ", text, " bytes or ", text, " MiB? Write ", text,
+                   "MiB, or --bucket-cap-mb ", text, " as PyTorch does; ", text, "B are bytes"));
+}
+
+absl::StatusOr<int64_t> ParseBucketCapMb(const std::string& text) {
+  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos)
+    return absl::InvalidArgumentError(
+        absl::StrCat(InQuotes(text), " is not a number of MiB: write for instance 25"));
+  return ParseBytes(text + "MiB");
+}
+
 }  // namespace
 
 void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
@@ -93,14 +115,20 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
         names_kind_ = true;
       })
       ->group(kScenarioGroup);
+  AddParsedOption(app, "--cluster", "NAME or FILE",
+                  "The machines: a preset of `stepcast clusters`, dgx-a100 or 10gbe, or a file of "
+                  "one's own. Its "
+                  "figures stand where no\nother flag says it",
+                  ClusterFromArgument,
+                  [this](ClusterPreset cluster) { cluster_ = std::move(cluster); })
+      ->group(kScenarioGroup);
   const auto parse_rate = [this](const std::string& text) {
     bandwidth_text_ = text;
     return ParseRate(text);
   };
-  AddParsedOption(
-      app, "--bandwidth", "RATE",
-      "Payload rate of each link in each direction: 1Gbit/s, 125MB/s, or bytes per second",
-      parse_rate, [this](double rate) { scenario_.set_bandwidth_bytes_per_second(rate); })
+  AddParsedOption(app, "--bandwidth", "RATE",
+                  "Payload rate of each link in each direction: 1Gbit/s, 125MB/s", parse_rate,
+                  [this](double rate) { scenario_.set_bandwidth_bytes_per_second(rate); })
       ->group(kScenarioGroup);
   AddValueOption<double>(
       app, "--parsing-seconds-per-byte", "S",
@@ -122,7 +150,7 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
       ->group(kScenarioGroup);
   AddParsedOption(
       app, "--turns", "BYTES",
-      "Links serve one worker at a time, so much in a turn, late-comers first: 65160 is what Linux "
+      "Links serve one worker at a time, so much in a turn, late-comers first: 65160B is what Linux "
       "sends at once (the default where a real recording tells the order of transfers)",
       [](const std::string& text) { return ParseBytes(text); },
       [this](int64_t bytes) { servers().mutable_turns()->set_bytes(bytes); })
@@ -148,7 +176,7 @@ void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
       [this](Streams value) { streams_ = value; });
   CLI::Option* window =
       AddParsedOption(app, "--window", "BYTES",
-                      "Streams send so much first, the rest later: 65536, 4MiB (round-robin: 64KiB "
+                      "Streams send so much first, the rest later: 64KiB, 4MiB (round-robin: 64KiB "
                       "where the profile has none)",
                       parse_bytes, [this](int64_t bytes) { window_bytes_ = bytes; });
   CLI::Option* quantum =
@@ -196,11 +224,7 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
 void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   constexpr char kGroup[] = "All-reduce (default: as recorded)";
   const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
-  const auto parse_seconds = [](const std::string& text) -> absl::StatusOr<double> {
-    const auto time = ParseDuration(text);
-    if (!time.ok()) return time.status();
-    return static_cast<double>(time->count()) * 1e-9;
-  };
+  const auto parse_seconds = [](const std::string& text) { return ParseSeconds(text); };
   std::vector<CLI::Option*> options;
   options.push_back(app.add_flag_function(
       "--all-reduce",
@@ -210,14 +234,7 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       },
       "Workers meet in collectives; also of a profile of parameter servers"));
   options.push_back(AddChoiceOption(
-      app, "--algorithm",
-      Choices<v1::AllReduce::Algorithm>{{"ring", v1::AllReduce::RING},
-                                        {"hierarchical", v1::AllReduce::HIERARCHICAL},
-                                        {"halving-doubling", v1::AllReduce::HALVING_DOUBLING},
-                                        {"tree", v1::AllReduce::TREE},
-                                        {"gloo", v1::AllReduce::GLOO},
-                                        {"nccl", v1::AllReduce::NCCL}},
-      "How a collective travels (default: ring)",
+      app, "--algorithm", CollectiveAlgorithms(), "How a collective travels (default: ring)",
       [this](v1::AllReduce::Algorithm value) { collectives().set_algorithm(value); }));
   options.push_back(AddValueOption<int32_t>(
       app, "--workers-per-node", "N",
@@ -240,21 +257,26 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   options.push_back(AddParsedOption(
       app, "--launch", "TIME", "From when a collective could begin to when it does", parse_seconds,
       [this](double seconds) { collectives().set_launch_seconds(seconds); }));
+  const auto set_cap = [this](std::optional<int64_t> bytes) {
+    if (bytes.has_value()) {
+      collectives().mutable_buckets()->set_cap_bytes(*bytes);
+    } else {
+      collectives().mutable_unfused();
+    }
+  };
   options.push_back(AddParsedOption(
       app, "--bucket-cap", "BYTES",
       "Fuse gradients in buckets as PyTorch's DDP does: 25MiB, its own default and that of its "
       "recordings without buckets; none: do not fuse",
       [](const std::string& text) -> absl::StatusOr<std::optional<int64_t>> {
         if (text == kNoBuckets) return std::nullopt;
-        return ParseBytes(text);
+        return ParseBucketCap(text);
       },
-      [this](std::optional<int64_t> bytes) {
-        if (bytes.has_value()) {
-          collectives().mutable_buckets()->set_cap_bytes(*bytes);
-        } else {
-          collectives().mutable_unfused();
-        }
-      }));
+      set_cap));
+  options.push_back(AddParsedOption(app, "--bucket-cap-mb", "MIB",
+                                    "The same as PyTorch's bucket_cap_mb: 25, in MiB",
+                                    ParseBucketCapMb, set_cap)
+                        ->excludes("--bucket-cap"));
   options.push_back(AddParsedOption(
       app, "--first-bucket", "BYTES", "The limit of the first bucket (default 1MiB)", parse_bytes,
       [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));
@@ -353,6 +375,7 @@ void ScenarioFlags::CheckStreams() const {
 v1::Scenario ScenarioFlags::scenario() const {
   v1::Scenario scenario = scenario_;
   scenario.set_recorded_kind_only(!names_kind_);
+  if (cluster_.has_value()) *scenario.mutable_cluster() = cluster_->wire;
   if (!streams_.has_value() && !window_bytes_.has_value() && !quantum_bytes_.has_value())
     return scenario;
   v1::ParameterServers& servers = *scenario.mutable_parameter_servers();
@@ -391,7 +414,55 @@ std::optional<int64_t> ScenarioFlags::GroupedWorkers() const {
   return sum;
 }
 
+int32_t ScenarioFlags::WorkersPerNode() const {
+  int32_t count = cluster_.has_value() ? cluster_->wire.workers_per_node() : 1;
+  if (scenario_.all_reduce().has_workers_per_node())
+    count = scenario_.all_reduce().workers_per_node();
+  return std::max(count, 1);
+}
+
+std::vector<int32_t> ScenarioFlags::DefaultCounts() const {
+  constexpr int32_t kMostWorkers = 16;
+  constexpr int32_t kMostNodes = 8;
+  const int32_t per_node = WorkersPerNode();
+  const int32_t inside = std::min(per_node, kMostWorkers);
+  std::vector<int32_t> counts(static_cast<size_t>(per_node > 1 ? inside : kMostWorkers));
+  std::iota(counts.begin(), counts.end(), 1);
+  constexpr int32_t kMostCount = 4096;  // the service's limit
+  for (int32_t nodes = 2; per_node > 1 && nodes <= kMostNodes; ++nodes) {
+    if (per_node <= kMostCount / nodes) counts.push_back(nodes * per_node);
+  }
+  return counts;
+}
+
+// "cluster: dgx-a100: 8 workers-per-node, 192GB/s bandwidth (measured), ...", but for the figures
+// that flags have taken the place of.
+std::string ScenarioFlags::ClusterText() const {
+  const v1::AllReduce& job = scenario_.all_reduce();
+  const std::pair<const char*, bool> replaced[] = {
+      {"bandwidth", scenario_.has_bandwidth_bytes_per_second()},
+      {"workers-per-node", job.has_workers_per_node()},
+      {"intra-bandwidth", job.has_intra_node_bandwidth_bytes_per_second()},
+      {"latency", job.has_latency_seconds()},
+      {"intra-latency", job.has_intra_node_latency_seconds()},
+      {"algorithm", job.algorithm() != v1::AllReduce::ALGORITHM_UNSPECIFIED},
+      {"nics", true}};
+  std::vector<std::string> figures;
+  for (const ClusterFigure& figure : cluster_->figures) {
+    const bool in_force =
+        std::none_of(std::begin(replaced), std::end(replaced),
+                     [&](const auto& field) { return field.second && figure.name == field.first; });
+    if (!in_force) continue;
+    const bool has_basis = figure.basis == "measured" || figure.basis == "nominal";
+    figures.push_back(absl::StrCat(figure.name, " ", figure.value,
+                                   has_basis ? absl::StrCat(" (", figure.basis, ")") : ""));
+  }
+  return absl::StrCat("cluster: ", cluster_->name, ": ", absl::StrJoin(figures, ", "), "\n");
+}
+
 void ScenarioFlags::Explain(const Session& session) const {
+  if (cluster_.has_value() && session.output != OutputFormat::kJson)
+    session.console.err << ClusterText();
   if (!scenario_.has_bandwidth_bytes_per_second() || session.output == OutputFormat::kJson) return;
   std::array<char, 64> rate{};
   std::snprintf(rate.data(), rate.size(), "%.15g", scenario_.bandwidth_bytes_per_second());

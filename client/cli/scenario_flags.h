@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "client/cli/cluster.h"
 #include "client/cli/session.h"
 
 #include "stepcast/v1/scenario.pb.h"
@@ -34,7 +36,14 @@ class ScenarioFlags {
   // The number of workers in the groups; none: no group was given.
   std::optional<int64_t> GroupedWorkers() const;
 
-  // Tells people how a rate with a unit was understood; quiet where the output is JSON.
+  // Workers of a node, by the flags or the cluster; 1 where neither says it.
+  int32_t WorkersPerNode() const;
+  // The numbers of workers to ask about where none is asked for: 1 to 16; with several workers a
+  // node those that fill nodes, up to eight nodes.
+  std::vector<int32_t> DefaultCounts() const;
+
+  // Tells people which cluster's figures are in force, and how a rate was understood; quiet where
+  // the output is JSON.
   void Explain(const Session& session) const;
 
  private:
@@ -46,6 +55,8 @@ class ScenarioFlags {
   void DeclareMultiplexing(CLI::App& app);
   void DeclareWorkers(CLI::App& app, Offsets offsets);
   void DeclareOrder(CLI::App& app);
+  // REQUIRES: a cluster was given.
+  std::string ClusterText() const;
 
   void DeclareCollectives(CLI::App& app);
   // Throws CLI::ValidationError where flags of both kinds of job were given.
@@ -65,6 +76,7 @@ class ScenarioFlags {
   std::optional<int64_t> window_bytes_;
   std::optional<int64_t> quantum_bytes_;
   std::string bandwidth_text_;
+  std::optional<ClusterPreset> cluster_;
   bool asks_servers_ = false;
   bool asks_collectives_ = false;
   bool names_kind_ = false;  // by --servers or --all-reduce, which alone may change it

@@ -4,6 +4,8 @@
 #include <locale.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "client/cli/measure_text.h"
 
@@ -20,6 +22,21 @@ std::string Printable(std::string_view text) {
     if (byte < 0x20 || byte == 0x7f) c = ' ';
   }
   return result;
+}
+
+std::string TextOf(const FieldViolation& violation) {
+  return absl::StrCat(violation.field, violation.field.empty() ? "" : ": ", violation.description);
+}
+
+// True if the message says what the violation does, and at most that there are more. Both may have
+// been cut.
+bool Repeats(std::string_view message, const FieldViolation& violation) {
+  constexpr size_t kLongest = 1000;
+  const std::string said = TextOf(violation);
+  const size_t size = std::min(said.size(), kLongest);
+  if (message.substr(0, size) != std::string_view(said).substr(0, size)) return false;
+  const std::string_view rest = message.substr(size);
+  return size == kLongest || rest.empty() || rest.substr(0, 6) == " (and ";
 }
 
 void Line(std::string& report, const std::string& left, const std::string& right) {
@@ -40,7 +57,7 @@ Terminal TerminalOf(int file) {
 }
 
 ExitCode Session::Refused(const absl::Status& status) const {
-  console.err << ErrorReport(status);
+  console.err << ErrorReport(status, typed);
   if (!local && absl::IsUnavailable(status)) {
     console.err << "hint: is the server running? --server HOST:PORT names another one; profiles in "
                    "files need none\n";
@@ -62,18 +79,28 @@ ExitCode Session::Misused(std::string_view why) const {
   return ExitCode::kMisused;
 }
 
-std::string ErrorReport(const absl::Status& status) {
-  const ErrorDetails details = GetErrorDetails(status);
-  std::string report =
-      absl::StrCat("error: ", absl::StatusCodeToString(status.code()), ": ",
-                   details.reason.empty() ? "" : Printable(details.reason) + ": ",
-                   Printable({status.message().data(), status.message().size()}), "\n");
+std::string ErrorReport(const absl::Status& status, const TypedFlags& typed) {
+  ErrorDetails details = GetErrorDetails(status);
+  std::string message(status.message());
+  const auto left_out = details.metadata.find("violations_left_out");
+  const bool has_more = left_out != details.metadata.end();
+  const bool repeats = !details.violations.empty() && Repeats(message, details.violations.front());
+  for (FieldViolation& violation : details.violations) {
+    violation.field = FieldText(violation.field, typed);
+    violation.description = DescriptionText(violation.description, typed);
+  }
+  if (repeats && details.violations.size() == 1 && !has_more) {
+    message = TextOf(details.violations.front());
+    details.violations.clear();
+  } else if (repeats) {
+    message = absl::StrCat(details.violations.size(), has_more ? " faults and more:" : " faults:");
+  }
+  std::string report = absl::StrCat("error: ", absl::StatusCodeToString(status.code()), ": ",
+                                    details.reason.empty() ? "" : Printable(details.reason) + ": ",
+                                    Printable(message), "\n");
   for (const FieldViolation& violation : details.violations)
     Line(report, violation.field, violation.description);
-  if (const auto left_out = details.metadata.find("violations_left_out");
-      left_out != details.metadata.end()) {
-    Line(report, "", "and " + left_out->second + " more");
-  }
+  if (has_more) Line(report, "", "and " + left_out->second + " more");
   for (const QuotaViolation& quota : details.quota_violations)
     Line(report, "limit " + quota.subject, quota.description);
   if (details.resource && !details.resource->name.empty())

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "client/cli/flag_names.h"
 
 #include "stepcast/client.h"
 
@@ -46,6 +47,7 @@ struct Session {
   bool local = false;  // profiles are files, and there is no store
   OutputFormat output = OutputFormat::kTable;
   const Console& console;
+  TypedFlags typed = {};
 
   // Writes one of both: the reply as `json` or what `table` makes of it.
   template <typename Table>
@@ -62,8 +64,9 @@ struct Session {
 
 // An error of the service, in lines for people: first `error: CODE: REASON: message`, then,
 // indented, each violation on a line of its own, the limits reached, the resource, and when to try
-// again. Control characters of the service's texts become spaces, so that nothing in them can drive
-// a terminal.
-std::string ErrorReport(const absl::Status& status);
+// again. What the message repeats of violations is said once, and fields that flags have set are
+// named by these. Control characters of the service's texts become spaces, so that nothing in them
+// can drive a terminal.
+std::string ErrorReport(const absl::Status& status, const TypedFlags& typed = {});
 
 }  // namespace stepcast::client

@@ -16,6 +16,7 @@
 #include "core/alignment/message_bounds.h"
 #include "core/alignment/quadratic_program.h"
 #include "core/alignment/receive_families.h"
+#include "core/base/duration_text.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
 
@@ -264,8 +265,8 @@ class ClockFit {
       const absl::string_view first_verb(first.data(), first.size());
       const absl::string_view last_verb(last.data(), last.size());
       return absl::StrCat(exchanges_.families[Index(family)], " of step ", step, ": ",
-                          exchanges_.nodes[Index(early)], first_verb, early_ns, " ns, ",
-                          exchanges_.nodes[Index(late)], last_verb, late_ns, " ns");
+                          exchanges_.nodes[Index(early)], first_verb, ClockText(early_ns), ", ",
+                          exchanges_.nodes[Index(late)], last_verb, ClockText(late_ns));
     };
     if (source < messages) {
       const RecordedMessage& message = exchanges_.messages[static_cast<size_t>(source)];
@@ -285,7 +286,7 @@ class ClockFit {
   absl::Status Contradiction(std::vector<Fault> faults, double excess_ns, double slack_ns) const {
     std::string message = absl::StrCat(
         "the clocks cannot be reconciled: ", faults.size(), " exchanges contradict each other by ",
-        std::llround(excess_ns), " ns",
+        DurationText(std::llround(excess_ns)),
         has_drift_ ? absl::StrCat(", even if clocks drift by up to ", options_.max_drift) : "",
         ": ", faults.front().description);
     for (size_t i = 1; i < faults.size() && i < 4; ++i)

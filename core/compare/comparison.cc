@@ -113,9 +113,12 @@ class ComparedModels {
 // Those with which workers meet in the way asked for.
 std::vector<int32_t> DefaultCounts(const ScenarioDraft& scenario) {
   AllReduce job;
-  if (const auto* asked = std::get_if<AllReduceDraft>(&scenario.communication)) {
-    job.algorithm = asked->algorithm.value_or(job.algorithm);
-    job.workers_per_node = std::max(1, asked->workers_per_node.value_or(1));
+  if (!std::holds_alternative<ParameterServersDraft>(scenario.communication)) {
+    const auto* given = std::get_if<AllReduceDraft>(&scenario.communication);
+    const AllReduceDraft asked =
+        WithCluster(given != nullptr ? *given : AllReduceDraft{}, scenario.cluster);
+    job.algorithm = asked.algorithm.value_or(job.algorithm);
+    job.workers_per_node = std::max(1, asked.workers_per_node.value_or(1));
   }
   std::vector<int32_t> counts;
   for (int32_t workers = 1; workers <= kDefaultCounts; ++workers) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/duration_text.h"
 #include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/units.h"
@@ -70,7 +71,8 @@ absl::Status RecordedRows::AddRow(int32_t node, int64_t start_ns, int64_t end_ns
     return ImportFault(kAtRecording,
                        absl::StrCat("step ", steps_.size() + 1, ": ",
                                     Quoted(nodes_[static_cast<size_t>(node)].name), " runs from ",
-                                    start_ns, " to ", end_ns, " ns, which is no time of a step"));
+                                    ClockText(start_ns), " to ", ClockText(end_ns),
+                                    ", which is not the time of a step"));
   }
   if (end_ns < start_ns) {
     ++repairs_.negative;

@@ -1,6 +1,7 @@
 #include "core/model/scenario.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/duration_text.h"
 #include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
@@ -28,8 +30,10 @@ class ScenarioResolver {
   absl::StatusOr<Scenario> Run() && {
     scenario_.workers = draft_.workers.value_or(1);
     workers_known_ = CheckRange("workers", scenario_.workers, limits_.max_workers);
-    scenario_.bandwidth_bytes_per_second =
-        draft_.bandwidth_bytes_per_second.value_or(profile_.platform().bandwidth_bytes_per_second);
+    CheckCluster();
+    scenario_.bandwidth_bytes_per_second = draft_.bandwidth_bytes_per_second.value_or(
+        cluster_.has_value() ? cluster_->bandwidth_bytes_per_second
+                             : profile_.platform().bandwidth_bytes_per_second);
     CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
     // All other faults would follow from this one.
     if (!CheckKind()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
@@ -73,10 +77,43 @@ class ScenarioResolver {
     return false;
   }
 
+  // Keeps the cluster where nothing is wrong with it, so that no figure of it is told twice.
+  void CheckCluster() {
+    if (!draft_.cluster.has_value()) return;
+    const ClusterDraft& asked = *draft_.cluster;
+    FaultList faults;
+    const AllReduceLimits limits;
+    const auto check = [&](const char* path, auto value, auto least, auto most) {
+      if (!(value >= least && value <= most))
+        faults.Add(path, absl::StrCat(value, " is not from ", least, " to ", most));
+    };
+    CheckBandwidth("cluster.bandwidth_bytes_per_second", asked.bandwidth_bytes_per_second, faults);
+    check("cluster.workers_per_node", asked.workers_per_node.value_or(1), 1, INT32_MAX);
+    constexpr char kInner[] = "cluster.intra_node_bandwidth_bytes_per_second";
+    if (asked.intra_node_bandwidth_bytes_per_second.has_value()) {
+      CheckBandwidth(kInner, *asked.intra_node_bandwidth_bytes_per_second, faults);
+    } else if (asked.workers_per_node.value_or(1) > 1) {
+      faults.Add(kInner,
+                 absl::StrCat("not given, and workers_per_node is ", *asked.workers_per_node));
+    }
+    check("cluster.latency_seconds", asked.latency_seconds.value_or(0), 0,
+          limits.max_latency_seconds);
+    check("cluster.intra_node_latency_seconds", asked.intra_node_latency_seconds.value_or(0), 0,
+          limits.max_latency_seconds);
+    if (asked.algorithm == CollectiveAlgorithm::kMeasured) {
+      faults.Add("cluster.algorithm",
+                 "MEASURED needs the points of all_reduce.measured, which choose it by themselves");
+    }
+    if (faults.empty()) cluster_ = asked;
+    for (Fault& fault : std::move(faults).Take())
+      faults_.Add(std::move(fault.field), std::move(fault.description));
+  }
+
   void ResolveCollectives() {
     const auto* asked = std::get_if<AllReduceDraft>(&draft_.communication);
-    AllReduce job = ResolveAllReduce(profile_, asked != nullptr ? *asked : AsRecorded(),
-                                     scenario_.bandwidth_bytes_per_second, faults_);
+    const AllReduceDraft draft = WithCluster(asked != nullptr ? *asked : AsRecorded(), cluster_);
+    AllReduce job =
+        ResolveAllReduce(profile_, draft, scenario_.bandwidth_bytes_per_second, faults_);
     if (profile_.recorded_workers() > 1 && job.fidelity == Fidelity::kExpanded) {
       faults_.Add("all_reduce.fidelity",
                   absl::StrCat("EXPANDED is of workers that are alike, and the profile is a "
@@ -84,15 +121,14 @@ class ScenarioResolver {
                                profile_.recorded_workers()));
     }
     if (workers_known_) CheckWorkers("workers", scenario_.workers, job, faults_);
-    CheckLinksInsideNodes(job);
-    AssumeOfCollectives(asked != nullptr ? *asked : AllReduceDraft{}, job);
+    CheckLinksInsideNodes(draft, job);
+    AssumeOfCollectives(draft, job);
     scenario_.communication = std::move(job);
   }
 
   // The outer rate is none of theirs. Of a number of workers that is not given yet, any may come.
-  void CheckLinksInsideNodes(const AllReduce& job) {
-    const auto* asked = std::get_if<AllReduceDraft>(&draft_.communication);
-    if (asked == nullptr || asked->intra_node_bandwidth_bytes_per_second.has_value()) return;
+  void CheckLinksInsideNodes(const AllReduceDraft& asked, const AllReduce& job) {
+    if (asked.intra_node_bandwidth_bytes_per_second.has_value()) return;
     if (!UsesLinksInsideNodes(draft_.workers.value_or(job.workers_per_node), job)) return;
     faults_.Add("all_reduce.intra_node_bandwidth_bytes_per_second",
                 absl::StrCat("not given, and ", job.workers_per_node,
@@ -116,7 +152,7 @@ class ScenarioResolver {
   AllReduceDraft AsRecorded() const {
     const JobRecording* const recording = profile_.recording();
     const bool asks_for_links =
-        draft_.bandwidth_bytes_per_second.has_value() ||
+        draft_.bandwidth_bytes_per_second.has_value() || draft_.cluster.has_value() ||
         std::any_of(
             draft_.worker_groups.begin(), draft_.worker_groups.end(),
             [](const WorkerGroup& group) { return group.bandwidth_bytes_per_second.has_value(); });
@@ -340,8 +376,8 @@ class ScenarioResolver {
     for (size_t i = 0; i < offsets.size(); ++i) {
       if (offsets[i] >= 0 && offsets[i] <= limits_.max_start_offset_ns) continue;
       faults_.Add(absl::StrCat("start_offsets_ns[", i, "]"),
-                  absl::StrCat(offsets[i], " is not from 0 to max_start_offset_ns = ",
-                               limits_.max_start_offset_ns));
+                  absl::StrCat(DurationText(offsets[i]), " is not from 0 to ",
+                               DurationText(limits_.max_start_offset_ns)));
     }
     scenario_.start_offsets_ns = offsets;
   }
@@ -399,10 +435,27 @@ class ScenarioResolver {
   Scenario scenario_;
   ParameterServers servers_;
   bool workers_known_ = false;  // else nothing can be compared with their number
+  std::optional<ClusterDraft> cluster_;
   FaultList faults_;
 };
 
 }  // namespace
+
+AllReduceDraft WithCluster(AllReduceDraft asked, const std::optional<ClusterDraft>& cluster) {
+  if (!cluster.has_value()) return asked;
+  const auto fill = [](auto& field, const auto& figure) {
+    if (!field.has_value()) field = figure;
+  };
+  fill(asked.latency_seconds, cluster->latency_seconds);
+  fill(asked.workers_per_node, cluster->workers_per_node);
+  if (asked.workers_per_node.value_or(1) > 1) {
+    fill(asked.intra_node_bandwidth_bytes_per_second,
+         cluster->intra_node_bandwidth_bytes_per_second);
+    fill(asked.intra_node_latency_seconds, cluster->intra_node_latency_seconds);
+  }
+  if (asked.measured.empty()) fill(asked.algorithm, cluster->algorithm);
+  return asked;
+}
 
 absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft,
                                          const ScenarioLimits& limits) {

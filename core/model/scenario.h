@@ -113,11 +113,25 @@ struct SetFields {
   friend bool operator==(const SetFields&, const SetFields&) { return true; }
 };
 
-// A scenario as asked for: what is empty is as in the profile. Only parameter servers with a number
-// of them, and collectives, may be another kind of communication than the profile's.
+// Machines and the network between them, as asked for: figures for what a draft leaves empty.
+struct ClusterDraft {
+  double bandwidth_bytes_per_second = 0;  // required
+  std::optional<int32_t> workers_per_node;
+  std::optional<double> intra_node_bandwidth_bytes_per_second;  // required with several to a node
+  std::optional<double> latency_seconds;
+  std::optional<double> intra_node_latency_seconds;
+  std::optional<CollectiveAlgorithm> algorithm;  // not kMeasured
+
+  friend bool operator==(const ClusterDraft&, const ClusterDraft&) = default;
+};
+
+// A scenario as asked for: what is empty is as in the cluster, or as in the profile. Only parameter
+// servers with a number of them, and collectives, may be another kind of communication than the
+// profile's.
 struct ScenarioDraft {
   std::optional<int32_t> workers;
   std::optional<double> bandwidth_bytes_per_second;
+  std::optional<ClusterDraft> cluster;
   CommunicationDraft communication;
   std::vector<int64_t> start_offsets_ns;
   std::vector<WorkerGroup> worker_groups;
@@ -226,6 +240,9 @@ struct ScenarioLimits {
   // Services after the first, of all transfers of a step, where there is a quantum.
   int64_t max_turns = 1'000'000;
 };
+
+// The collectives that are asked for, with the cluster's figures where they leave theirs empty.
+AllReduceDraft WithCluster(AllReduceDraft asked, const std::optional<ClusterDraft>& cluster);
 
 // Fails with INVALID_ARGUMENT, reason SCENARIO_INVALID, and every fault, its path relative to the
 // scenario: an input is never silently ignored.

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/duration_text.h"
 #include "core/base/quoted.h"
 
 namespace stepcast {
@@ -267,8 +268,8 @@ class JobRecordingRules {
     if (sound && steps > 0 && worker.step_ends_ns.back() == worker.step_begins_ns.front())
       faults_.Add(path + ".step_ends_ns", "all steps together take no time");
     if (sound && steps > 0 && last_ns_ - first_ns_ > kMaxLengthNs) {
-      faults_.Add(path, absl::StrCat("its times from ", first_ns_, " to ", last_ns_,
-                                     " ns are more than ", kMaxLengthNs, " apart"));
+      faults_.Add(path, absl::StrCat("its times are ", DurationText(last_ns_ - first_ns_),
+                                     " apart, more than ", DurationText(kMaxLengthNs)));
     }
   }
 

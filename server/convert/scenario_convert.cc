@@ -102,6 +102,18 @@ v1::ParameterServers ServersToWire(const ParameterServers& servers) {
   return wire;
 }
 
+ClusterDraft ClusterFromWire(const v1::Cluster& wire, const std::string& path, FaultList& faults) {
+  ClusterDraft draft{.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second()};
+  if (wire.has_workers_per_node()) draft.workers_per_node = wire.workers_per_node();
+  if (wire.has_intra_node_bandwidth_bytes_per_second())
+    draft.intra_node_bandwidth_bytes_per_second = wire.intra_node_bandwidth_bytes_per_second();
+  if (wire.has_latency_seconds()) draft.latency_seconds = wire.latency_seconds();
+  if (wire.has_intra_node_latency_seconds())
+    draft.intra_node_latency_seconds = wire.intra_node_latency_seconds();
+  draft.algorithm = CoreOf(kCollectiveAlgorithms, wire.algorithm(), path + ".algorithm", faults);
+  return draft;
+}
+
 GradientGroups GroupsFromWire(const v1::AllReduce::Groups& wire) {
   GradientGroups groups;
   groups.groups.reserve(static_cast<size_t>(wire.groups_size()));
@@ -339,6 +351,8 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
     AddSetFields(wire.all_reduce(), "all_reduce", draft.set_fields.paths);
   }
   draft.recorded_kind_only = wire.recorded_kind_only();
+  if (wire.has_cluster())
+    draft.cluster = ClusterFromWire(wire.cluster(), path + ".cluster", faults);
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};
   for (const v1::WorkerGroup& group : wire.worker_groups())
     draft.worker_groups.push_back(GroupFromWire(group));

@@ -96,7 +96,7 @@ TEST(CheckReportTest, StreamsThatSharedTheLinkOtherwiseComeWithTheFlagsForThat) 
                     .links = {link}}),
       AllOf(HasSubstr("; shared by window (64.00 KiB), its streams end as recorded to 0.50% "
                       "(median), as the profile says to 20.00%\n"),
-            EndsWith("\nto do: give predict and the others --multiplexing window --window 65536: "
+            EndsWith("\nto do: give predict and the others --multiplexing window --window 65536B: "
                      "so the downlink's streams shared it\n")));
 }
 

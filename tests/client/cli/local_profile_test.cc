@@ -219,8 +219,9 @@ TEST_F(LocalProfileTest, FitsALinkToABenchmarkOfCollectives) {
   const Outcome fitted = Run({"--local", "profile", "fit-collectives", file});
   EXPECT_EQ(fitted.exit_code, 0) << fitted.err;
   EXPECT_THAT(fitted.out, HasSubstr("bandwidth             1000 MB/s  1000 MB/s .. 1000 MB/s"));
-  EXPECT_THAT(fitted.out,
-              HasSubstr("use it with --algorithm ring --bandwidth 1000000000 --latency 10000ns\n"));
+  EXPECT_THAT(
+      fitted.out,
+      HasSubstr("use it with --algorithm ring --bandwidth 1000000000B/s --latency 10000ns\n"));
   const Json json = Json::parse(Run({"--local", "profile", "fit-collectives", file, "--algorithm",
                                      "ring", "--level", "0.9", "--output", "json"})
                                     .out);

@@ -85,7 +85,7 @@ TEST_F(LocalProgramTest, EveryFlagReachesTheSimulation) {
                                "json",        "--workers",
                                "2",           "--bandwidth",
                                "16Mbit/s",    "--window",
-                               "600",         "--order",
+                               "600B",        "--order",
                                "tac",         "--sync",
                                "--steps",     "50",
                                "--warmup",    "5",
@@ -101,7 +101,7 @@ TEST_F(LocalProgramTest, EveryFlagReachesTheSimulation) {
   EXPECT_EQ(scenario["workers"], 2);
   EXPECT_EQ(scenario["bandwidthBytesPerSecond"], 2e6);
   const Json& servers = scenario["parameterServers"];
-  EXPECT_EQ(servers["window"]["bytes"], "600");
+  EXPECT_EQ(servers["window"]["bytes"], "600B");
   EXPECT_EQ(servers["transferOrder"], "TAC");
   EXPECT_EQ(servers["synchronization"], "SYNCHRONOUS");
   EXPECT_EQ(servers["parsingOverhead"]["seconds"], 0.001);
@@ -273,7 +273,7 @@ TEST_F(LocalProgramTest, TracesToAFileOrStandardOutput) {
   const std::string file = directory_.Path("trace.json");
   const std::vector<std::string> flags{"trace",  "--local",  tiny_, "--workers",
                                        "2",      "--steps",  "3",   "--multiplexing",
-                                       "window", "--window", "600"};
+                                       "window", "--window", "600B"};
   std::vector<std::string> to_file = flags;
   to_file.insert(to_file.end(), {"--out", file});
   const Outcome written = Run(to_file);
@@ -335,15 +335,20 @@ TEST_F(LocalProgramTest, ATimeoutEndsIt) {
 TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{}, "subcommand"},
-      {{"fly"}, "subcommand"},
+      {{"fly"}, "unknown command \"fly\""},
+      {{"predcit", tiny_}, "unknown command \"predcit\"; did you mean predict?"},
+      {{"profile", "imprt"}, "unknown command \"imprt\"; did you mean import?"},
+      {{"predict", tiny_, "--latnecy", "20us"}, "unknown flag --latnecy; did you mean --latency?"},
+      {{"job", "start", "predict", tiny_, "--worker=2"}, "did you mean --workers?"},
       {{"profile"}, "subcommand"},
       {{"predict"}, "PROFILE is required"},
       {{"--local", "predict", "/nowhere.json"}, "there is no file \"/nowhere.json\""},
       {{"predict", "/nowhere.json"}, "neither a file nor the name of a stored profile"},
       {{"predict", "inception_v3"}, "names have - for _: inception-v3"},
       {{"--local", "predict", tiny_, "--workers", "0"}, "\"0\" is no number of workers"},
-      {{"--local", "predict", tiny_, "--bandwidth", "10G"}, "\"10G\" is not a rate"},
-      {{"--local", "predict", tiny_, "--frobnicate"}, "--frobnicate"},
+      {{"--local", "predict", tiny_, "--bandwidth", "10G"},
+       "\"10G\" has no unit: write 10Gbit/s or 10GB/s"},
+      {{"--local", "predict", tiny_, "--frobnicate"}, "unknown flag --frobnicate\n"},
       {{"--local", "--server", "x:1", "predict", tiny_}, "--local"},
       {{"--local", "--output", "yaml", "predict", tiny_}, "\"yaml\" is none of table, json"},
       {{"--local", "order", tiny_, "--method", "magic"}, "\"magic\" is none of"},

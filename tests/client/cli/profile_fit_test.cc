@@ -75,7 +75,7 @@ TEST(CollectiveFitTextTest, SaysTheLinkHowSureItIsAndHowToUseIt) {
             "      4             4         1         1.5%   +1.0%\n"
             "    all            12         1         1.9%\n"
             "warning: reduction 0: because\n"
-            "use it with --algorithm gloo --bandwidth 115780000 --latency 99300ns\n");
+            "use it with --algorithm gloo --bandwidth 115780000B/s --latency 99300ns\n");
 }
 
 TEST(CollectiveFitTextTest, ALinkInsideANodeHasItsOwnFlags) {

@@ -33,10 +33,30 @@ TEST(ParseRateTest, KnowsBitsFromBytes) {
   EXPECT_EQ(*ParseRate("2TB/s"), 2e12);
 }
 
-TEST(ParseRateTest, APlainNumberIsBytes) {
-  EXPECT_EQ(*ParseRate("125000000"), 125e6);
-  EXPECT_EQ(*ParseRate("1.5e8"), 1.5e8);
+// The refusal of a text.
+template <typename Value>
+std::string Why(const absl::StatusOr<Value>& parsed) {
+  return parsed.ok() ? "taken" : std::string(parsed.status().message());
+}
+
+TEST(UnitTest, ANumberWithoutOneIsRefusedWithWhatItCouldMean) {
+  EXPECT_EQ(Why(ParseRate("10")), "\"10\" has no unit: write 10Gbit/s or 10GB/s or 10B/s");
+  EXPECT_EQ(Why(ParseRate("1.5e8")),
+            "\"1.5e8\" has no unit: write 1.5e8Gbit/s or 1.5e8GB/s or 1.5e8B/s");
+  EXPECT_EQ(Why(ParseRate("10 G")), "\"10 G\" has no unit: write 10Gbit/s or 10GB/s");
+  EXPECT_EQ(Why(ParseBytes("25")), "\"25\" has no unit: write 25B or 25MiB");
+  EXPECT_EQ(Why(ParseBytes("65536")), "\"65536\" has no unit: write 65536B or 64KiB");
+  EXPECT_EQ(Why(ParseBytes("25M")), "\"25M\" has no unit: write 25MB or 25MiB");
+  EXPECT_EQ(Why(ParseBytes("1.5")), "\"1.5\" has no unit: write 1.5KiB or 1.5MiB");
+  EXPECT_EQ(Why(ParseDuration("20")), "\"20\" has no unit: write 20us or 20ms or 20s");
+  EXPECT_EQ(Why(ParseSeconds("0.5")), "\"0.5\" has no unit: write 0.5us or 0.5ms or 0.5s");
+}
+
+TEST(UnitTest, NothingNeedsNone) {
   EXPECT_EQ(*ParseRate("0"), 0) << "the service says that this is too little";
+  EXPECT_EQ(*ParseBytes("0"), 0);
+  EXPECT_EQ(*ParseDuration("0"), std::chrono::nanoseconds(0));
+  EXPECT_EQ(*ParseSeconds("0.0"), 0);
 }
 
 TEST(ParseRateTest, RefusesWhatItCannotBeSureOf) {
@@ -50,17 +70,16 @@ TEST(ParseRateTest, RefusesWhatItCannotBeSureOf) {
 }
 
 TEST(ParseBytesTest, KnowsPrefixes) {
-  EXPECT_EQ(*ParseBytes("65536"), 65536);
+  EXPECT_EQ(*ParseBytes("65536B"), 65536);
   EXPECT_EQ(*ParseBytes("64KiB"), 65536);
   EXPECT_EQ(*ParseBytes("64Ki"), 65536);
   EXPECT_EQ(*ParseBytes("1.5kB"), 1500);
   EXPECT_EQ(*ParseBytes("10 MB"), 10'000'000);
-  EXPECT_EQ(*ParseBytes("0"), 0);
 }
 
 TEST(ParseBytesTest, RefusesTheRest) {
-  for (const char* text :
-       {"", "x", "1.5", "1.0001kB", "-1", "64KiBs", "1e300", "9223372036854775808"})
+  for (const char* text : {"", "x", "1.5", "1.0001kB", "-1", "64KiBs", "64kb", "1.5B", "1e300",
+                           "1e300B", "9223372036854775808B"})
     EXPECT_FALSE(ParseBytes(text).ok()) << text;
 }
 
@@ -68,8 +87,8 @@ TEST(ParseDurationTest, KnowsUnits) {
   using std::chrono::milliseconds;
   using std::chrono::nanoseconds;
   using std::chrono::seconds;
-  EXPECT_EQ(*ParseDuration("2"), seconds(2));
-  EXPECT_EQ(*ParseDuration("0.5"), milliseconds(500));
+  EXPECT_EQ(*ParseDuration("2s"), seconds(2));
+  EXPECT_EQ(*ParseDuration("0.5 s"), milliseconds(500));
   EXPECT_EQ(*ParseDuration("250ms"), milliseconds(250));
   EXPECT_EQ(*ParseDuration("3us"), nanoseconds(3000));
   EXPECT_EQ(*ParseDuration("7ns"), nanoseconds(7));

@@ -92,7 +92,7 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
                      "--collective-slowdown",
                      "1.25",
                      "--bandwidth",
-                     "1e9"}),
+                     "1GB/s"}),
               Says<v1::Scenario>(R"pb(
                 bandwidth_bytes_per_second: 1e9
                 all_reduce {
@@ -167,7 +167,7 @@ TEST(ScenarioFlagsTest, EveryFlagHasItsField) {
   EXPECT_THAT(Parse({"--equal-shares"}), servers("equal {}"));
   EXPECT_THAT(Parse({"--priorities", priorities}),
               servers("transfer_priorities { key: 'recv' value: 3 }"));
-  EXPECT_THAT(Parse({"--offsets", "0,5ms,0.1"}),
+  EXPECT_THAT(Parse({"--offsets", "0,5ms,0.1s"}),
               Says<v1::Scenario>(R"pb(start_offsets_ns: [ 0, 5000000, 100000000 ])pb"));
   EXPECT_THAT(
       Parse({"--worker-group", "4", "--worker-group", "2:0.5", "--worker-group", "1:1:100Mbit/s"}),
@@ -189,8 +189,8 @@ TEST(ScenarioFlagsTest, StreamsAreWhatTheFlagsSayTogether) {
       {{"--multiplexing", "whole-stream"}, "whole_stream {}"},
       {{"--multiplexing", "whole-stream", "--window", "0"}, "whole_stream {}"},
       {{"--multiplexing", "round-robin"}, "round_robin {}"},
-      {{"--window", "9", "--quantum", "7"}, "window { bytes: 9 quantum_bytes: 7 }"},
-      {{"--window", "9", "--quantum", "7", "--multiplexing", "round-robin"},
+      {{"--window", "9B", "--quantum", "7B"}, "window { bytes: 9 quantum_bytes: 7 }"},
+      {{"--window", "9B", "--quantum", "7B", "--multiplexing", "round-robin"},
        "round_robin { window_bytes: 9 quantum_bytes: 7 }"}};
   for (const auto& [arguments, streams] : cases) {
     EXPECT_THAT(Parse(arguments), Optional(EqualsProto(Proto<v1::Scenario>(
@@ -220,21 +220,21 @@ TEST(ScenarioFlagsTest, WrongUsageIsRefused) {
        std::vector<std::vector<std::string>>{{"--servers", "two"},
                                              {"--servers", "99999999999"},
                                              {"--bandwidth", "10G"},
-                                             {"--window", "1.5"},
+                                             {"--window", "1.5B"},
                                              {"--order", "fast"},
                                              {"--order", "explicit"},
                                              {"--priorities", "/nowhere"},
                                              {"--priorities", bad},
                                              {"--priorities", empty},
-                                             {"--offsets", "1,,2"},
-                                             {"--offsets", "-1"},
+                                             {"--offsets", "1s,,2s"},
+                                             {"--offsets", "-1s"},
                                              {"--worker-group", "x"},
                                              {"--worker-group", "1:x"},
                                              {"--worker-group", "1:1:x"},
                                              {"--multiplexing", "fair"},
-                                             {"--multiplexing", "whole-stream", "--window", "9"},
-                                             {"--multiplexing", "whole-stream", "--quantum", "9"},
-                                             {"--window", "0", "--quantum", "9"},
+                                             {"--multiplexing", "whole-stream", "--window", "9B"},
+                                             {"--multiplexing", "whole-stream", "--quantum", "9B"},
+                                             {"--window", "0", "--quantum", "9B"},
                                              {"--order", "tic", "--priorities", "/nowhere"},
                                              {"--equal-shares", "--first-come"},
                                              {"--equal-shares", "--turns", "9"},

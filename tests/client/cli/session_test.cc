@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/cord.h"
 #include "google/rpc/error_details.pb.h"
 
@@ -13,25 +17,64 @@ void Add(const google::protobuf::Message& detail, absl::Status& status) {
                     absl::Cord(detail.SerializeAsString()));
 }
 
-TEST(ErrorReportTest, HasCodeReasonAndEachViolationOnALine) {
-  absl::Status status = absl::InvalidArgumentError("workers: 0 is too few (and 1 more)");
+using Violations = std::vector<std::pair<std::string, std::string>>;
+
+absl::Status Invalid(const std::string& message, const Violations& violations,
+                     const std::string& left_out = "") {
+  absl::Status status = absl::InvalidArgumentError(message);
   google::rpc::ErrorInfo info;
   info.set_reason("REQUEST_INVALID");
-  (*info.mutable_metadata())["violations_left_out"] = "7";
+  if (!left_out.empty()) (*info.mutable_metadata())["violations_left_out"] = left_out;
   Add(info, status);
   google::rpc::BadRequest bad;
-  for (const auto& [field, description] :
-       {std::pair("workers", "0 is too few"), std::pair("seed", "no")}) {
+  for (const auto& [field, description] : violations) {
     auto* violation = bad.add_field_violations();
     violation->set_field(field);
     violation->set_description(description);
   }
   Add(bad, status);
-  EXPECT_EQ(ErrorReport(status),
-            "error: INVALID_ARGUMENT: REQUEST_INVALID: workers: 0 is too few (and 1 more)\n"
+  return status;
+}
+
+TEST(ErrorReportTest, HasCodeReasonAndEachViolationOnALine) {
+  EXPECT_EQ(ErrorReport(Invalid("workers: 0 is too few (and 1 more)",
+                                {{"workers", "0 is too few"}, {"seed", "no"}}, "7")),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: 2 faults and more:\n"
             "  workers: 0 is too few\n"
             "  seed: no\n"
             "  and 7 more\n");
+  EXPECT_EQ(ErrorReport(Invalid("workers: 0 is too few (and 1 more)",
+                                {{"workers", "0 is too few"}, {"seed", "no"}})),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: 2 faults:\n"
+            "  workers: 0 is too few\n"
+            "  seed: no\n");
+}
+
+TEST(ErrorReportTest, OneFaultIsSaidOnce) {
+  EXPECT_EQ(ErrorReport(Invalid("workers: 0 is too few", {{"workers", "0 is too few"}})),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: workers: 0 is too few\n");
+  EXPECT_EQ(ErrorReport(Invalid("0 is too few", {{"", "0 is too few"}})),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: 0 is too few\n");
+  const std::string longest(5000, 'x');
+  EXPECT_EQ(ErrorReport(Invalid(longest.substr(0, 4096), {{"", longest.substr(0, 2048)}})),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: " + longest.substr(0, 2048) + "\n");
+}
+
+TEST(ErrorReportTest, AMessageThatSaysMoreThanItsFaultStays) {
+  EXPECT_EQ(ErrorReport(Invalid("the clocks cannot be reconciled", {{"messages[0]", "late"}})),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: the clocks cannot be reconciled\n"
+            "  messages[0]: late\n");
+}
+
+TEST(ErrorReportTest, FieldsThatFlagsSetAreNamedByThese) {
+  const absl::Status status =
+      Invalid("scenario.all_reduce.latency_seconds: 20 is not from 0 to 10",
+              {{"scenario.all_reduce.latency_seconds", "20 is not from 0 to 10"}});
+  EXPECT_EQ(ErrorReport(status, {"--latency"}),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: --latency: 20 is not from 0 to 10\n");
+  EXPECT_EQ(ErrorReport(status, {"--bandwidth"}),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: scenario.all_reduce.latency_seconds: 20 is "
+            "not from 0 to 10\n");
 }
 
 TEST(ErrorReportTest, HasLimitResourceAndDelay) {

@@ -243,11 +243,11 @@ INSTANTIATE_TEST_SUITE_P(
         {"NegativeOffset",
          {.workers = 2, .start_offsets_ns = {1, -1}},
          "start_offsets_ns[1]",
-         "-1 is not from 0"},
+         "-1 ns is not from 0"},
         {"LateOffset",
-         {.workers = 1, .start_offsets_ns = {86'400'000'000'001}},
+         {.workers = 1, .start_offsets_ns = {172'800'000'000'000}},
          "start_offsets_ns[0]",
-         "max_start_offset_ns = 86400000000000"},
+         "172800 s is not from 0 ns to 86400 s"},
         {"GroupsTooSmall",
          {.workers = 3, .worker_groups = {{.count = 1}, {.count = 1}}},
          "worker_groups",
@@ -358,6 +358,117 @@ TEST(ScenarioTest, TheLimitsAreTheCallers) {
       Paths(
           ResolveScenario(Recorded(), {.workers = 2, .start_offsets_ns = {3, 4}}, limits).status()),
       ElementsAre("parameter_servers.servers", "start_offsets_ns[1]"));
+}
+
+// The figures of one machine with eight workers.
+ClusterDraft Machines() {
+  return {.bandwidth_bytes_per_second = 2e11,
+          .workers_per_node = 8,
+          .intra_node_bandwidth_bytes_per_second = 3e11,
+          .latency_seconds = 5e-6,
+          .intra_node_latency_seconds = 3e-6,
+          .algorithm = CollectiveAlgorithm::kTree};
+}
+
+// The recorded job with its gradient in a collective.
+Profile Meeting() {
+  ProfileDraft draft = RecordedDraft();
+  draft.parameter_servers = 0;
+  draft.platform.parsing_overhead = {};
+  draft.platform.window_bytes = 0;
+  draft.operations = {{.name = "compute", .resource = Resource::kWorker},
+                      {.name = "gradient",
+                       .resource = Resource::kCollective,
+                       .size_bytes = 1000,
+                       .waiting_for = {0},
+                       .collective = Collective::kAllReduce}};
+  draft.steps = {{.start_ns = {0, 10}, .end_ns = {10, 20}}};
+  return Profile::Create(std::move(draft)).value();
+}
+
+TEST(ClusterTest, FillsWhatCollectivesLeaveEmpty) {
+  const auto scenario = ResolveScenario(Meeting(), {.workers = 16, .cluster = Machines()});
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(scenario->bandwidth_bytes_per_second, 2e11);
+  const AllReduce& job = scenario->all_reduce();
+  EXPECT_EQ(job.workers_per_node, 8);
+  EXPECT_EQ(job.intra_node_bandwidth_bytes_per_second, 3e11);
+  EXPECT_EQ(job.latency_seconds, 5e-6);
+  EXPECT_EQ(job.intra_node_latency_seconds, 3e-6);
+  EXPECT_EQ(job.algorithm, CollectiveAlgorithm::kTree);
+}
+
+TEST(ClusterTest, TheScenariosOwnFiguresGoBeforeIt) {
+  const auto scenario = ResolveScenario(
+      Meeting(), {.workers = 4,
+                  .bandwidth_bytes_per_second = 1e9,
+                  .cluster = Machines(),
+                  .communication = AllReduceDraft{.algorithm = CollectiveAlgorithm::kRing,
+                                                  .latency_seconds = 1e-3,
+                                                  .workers_per_node = 4,
+                                                  .intra_node_bandwidth_bytes_per_second = 4e9,
+                                                  .intra_node_latency_seconds = 2e-3}});
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(scenario->bandwidth_bytes_per_second, 1e9);
+  const AllReduce& job = scenario->all_reduce();
+  EXPECT_EQ(job.workers_per_node, 4);
+  EXPECT_EQ(job.intra_node_bandwidth_bytes_per_second, 4e9);
+  EXPECT_EQ(job.latency_seconds, 1e-3);
+  EXPECT_EQ(job.intra_node_latency_seconds, 2e-3);
+  EXPECT_EQ(job.algorithm, CollectiveAlgorithm::kRing);
+}
+
+TEST(ClusterTest, MeasuredTimesGoBeforeItsAlgorithm) {
+  const auto scenario = ResolveScenario(
+      Meeting(), {.workers = 8,
+                  .cluster = Machines(),
+                  .communication = AllReduceDraft{.measured = {{.kind = Collective::kAllReduce,
+                                                                .workers = 8,
+                                                                .size_bytes = 1000,
+                                                                .seconds = 1e-3}}}});
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(scenario->all_reduce().algorithm, CollectiveAlgorithm::kMeasured);
+}
+
+TEST(ClusterTest, OfAJobWithParameterServersTheBandwidthCountsAndTheKindStays) {
+  const auto scenario = ResolveScenario(Recorded(), {.workers = 9, .cluster = Machines()});
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_TRUE(scenario->has_servers());
+  EXPECT_EQ(scenario->bandwidth_bytes_per_second, 2e11);
+  const auto plain =
+      ResolveScenario(Recorded(), {.workers = 9, .bandwidth_bytes_per_second = 2e11});
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(*scenario, *plain);
+}
+
+TEST(ClusterTest, WhatIsWrongWithItIsSaidOfIt) {
+  const auto faults = [](const std::function<void(ClusterDraft&)>& change) {
+    ClusterDraft cluster = Machines();
+    change(cluster);
+    return Paths(ResolveScenario(Meeting(), {.cluster = cluster}).status());
+  };
+  EXPECT_THAT(faults([](ClusterDraft& cluster) { cluster = {}; }),
+              ElementsAre("cluster.bandwidth_bytes_per_second"));
+  EXPECT_THAT(
+      faults([](ClusterDraft& cluster) { cluster.intra_node_bandwidth_bytes_per_second.reset(); }),
+      ElementsAre("cluster.intra_node_bandwidth_bytes_per_second"));
+  EXPECT_THAT(
+      faults([](ClusterDraft& cluster) {
+        cluster = {.bandwidth_bytes_per_second = std::numeric_limits<double>::quiet_NaN(),
+                   .workers_per_node = 0,
+                   .intra_node_bandwidth_bytes_per_second = 0,
+                   .latency_seconds = 11,
+                   .intra_node_latency_seconds = -1,
+                   .algorithm = CollectiveAlgorithm::kMeasured};
+      }),
+      ElementsAre("cluster.bandwidth_bytes_per_second", "cluster.workers_per_node",
+                  "cluster.intra_node_bandwidth_bytes_per_second", "cluster.latency_seconds",
+                  "cluster.intra_node_latency_seconds", "cluster.algorithm"));
+  // Also where it would count for nothing.
+  ClusterDraft bad = Machines();
+  bad.latency_seconds = -1;
+  EXPECT_THAT(Paths(ResolveScenario(Recorded(), {.cluster = bad}).status()),
+              ElementsAre("cluster.latency_seconds"));
 }
 
 }  // namespace

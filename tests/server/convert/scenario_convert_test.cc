@@ -90,6 +90,30 @@ TEST(ScenarioConvertTest, AResolvedScenarioComesBackAsItWas) {
   }
 }
 
+TEST(ScenarioConvertTest, AClusterHasItsFigures) {
+  v1::Scenario wire;
+  v1::Cluster& cluster = *wire.mutable_cluster();
+  cluster.set_bandwidth_bytes_per_second(7);
+  FaultList faults;
+  const ClusterDraft bare{.bandwidth_bytes_per_second = 7};
+  EXPECT_TRUE(FromWire(wire, "scenario", faults).cluster == bare);
+  cluster.set_workers_per_node(2);
+  cluster.set_intra_node_bandwidth_bytes_per_second(3);
+  cluster.set_latency_seconds(4);
+  cluster.set_intra_node_latency_seconds(5);
+  cluster.set_algorithm(v1::AllReduce::TREE);
+  const ClusterDraft full{.bandwidth_bytes_per_second = 7,
+                          .workers_per_node = 2,
+                          .intra_node_bandwidth_bytes_per_second = 3,
+                          .latency_seconds = 4,
+                          .intra_node_latency_seconds = 5,
+                          .algorithm = CollectiveAlgorithm::kTree};
+  EXPECT_TRUE(FromWire(wire, "scenario", faults).cluster == full);
+  EXPECT_TRUE(faults.empty());
+  wire.clear_cluster();
+  EXPECT_FALSE(FromWire(wire, "scenario", faults).cluster.has_value());
+}
+
 TEST(ScenarioConvertTest, AResolvedScenarioResolvesToItself) {
   const Profile profile = *Profile::Create(SmallProfile());
   const std::vector<ParameterServersDraft> drafts = {

@@ -1,0 +1,29 @@
+// The flags that set the fields of requests, so that people are told of what they typed.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepcast::client {
+
+// A field's path in a request, and the flag that sets it. Of a path that is not here, the longest
+// one above it counts; where two flags may set one field, the one that was typed.
+struct FieldFlag {
+  std::string_view path;
+  std::string_view flag;
+};
+extern const std::vector<FieldFlag> kFieldFlags;
+
+// The flags that a command was given: "--latency".
+using TypedFlags = std::vector<std::string>;
+
+// The path as people know it: "--latency" of "scenario.all_reduce.latency_seconds" where that was
+// typed; of an entry of a list "--workers, number 3"; else the path as it is.
+std::string FieldText(std::string_view path, const TypedFlags& typed);
+
+// A description of what is wrong with the field of `path`, with the names of other fields that were
+// set by flags replaced by these.
+std::string DescriptionText(std::string_view description, const TypedFlags& typed);
+
+}  // namespace stepcast::client

@@ -1,0 +1,23 @@
+#include "core/base/duration_text.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace stepcast {
+
+std::string DurationText(int64_t ns) {
+  const auto length = static_cast<double>(ns);
+  const double size = std::fabs(length);
+  if (size < 1e3) return absl::StrCat(ns, " ns");
+  if (size < 1e6) return absl::StrFormat("%.4g us", length / 1e3);
+  if (size < 1e9) return absl::StrFormat("%.4g ms", length / 1e6);
+  return absl::StrFormat(size < 1e13 ? "%.4g s" : "%.0f s", length / 1e9);
+}
+
+std::string ClockText(int64_t ns) {
+  return absl::StrFormat("%.6f s", static_cast<double>(ns) / 1e9);
+}
+
+}  // namespace stepcast
