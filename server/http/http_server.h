@@ -41,6 +41,8 @@ struct HttpPages {
   std::string about = "Predictions are asked over gRPC";  // the other port, for /
   std::function<std::string()> metrics;
   std::function<absl::Status()> ready;
+  // The same of reading alone. Empty: there is no such page.
+  std::function<absl::Status()> ready_to_read = nullptr;
   // May block for long. Empty: there is no such page.
   std::function<HttpReply(const HttpRequest&)> report = nullptr;
   int max_reports = 0;  // that many may block at one time without holding up the other pages
