@@ -25,8 +25,11 @@
 // request_id to make that hold across calls, too. DeleteProfile is never retried: where the first
 // attempt succeeded unseen, a second one would report NOT_FOUND.
 //
-// Errors: the canonical code and message of the service, with the details of error_details.h. The
-// library prints nothing and throws nothing.
+// Errors: the canonical code and message of the service, with the details of error_details.h. A
+// server that cannot be reached is UNAVAILABLE; one that speaks TLS where the client does not, has a
+// certificate that is not trusted and the like is FAILED_PRECONDITION with a reason, for example
+// SERVER_SPEAKS_TLS (client/src/connection_probe.h names them). The library prints nothing and
+// throws nothing.
 #pragma once
 
 #include <cstddef>
