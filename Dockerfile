@@ -5,6 +5,9 @@ FROM debian:bookworm-slim AS build
 ARG TESTS
 # Compilers and tests at one time; default: as many as there are processors.
 ARG JOBS
+# What the programs say as their version, since .git is not here: "$(git describe --always --dirty)", for instance; default: the project's.
+ARG VERSION
+ENV STEPCAST_VERSION_TEXT=$VERSION
 COPY . /src
 WORKDIR /src
 RUN ./dev test dev $TESTS

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "stepcast/profile_encoding.h"
@@ -19,10 +20,15 @@ std::string OrVariable(const std::string& given, const char* name) {
   return given.empty() && value != nullptr ? value : given;
 }
 
-absl::Status ReadInto(const std::string& path, std::string& content) {
+// `kind`: what the file must hold in PEM; empty: anything.
+absl::Status ReadInto(const std::string& path, const std::string& kind, std::string& content) {
   if (path.empty()) return absl::OkStatus();
   absl::StatusOr<std::string> read = ReadFile(path);
   if (!read.ok()) return read.status();
+  if (!absl::StrContains(*read, absl::StrCat(kind, kind.empty() ? "" : "-----"))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " holds no ", absl::AsciiStrToLower(kind), " in PEM"));
+  }
   content = *std::move(read);
   return absl::OkStatus();
 }
@@ -57,11 +63,11 @@ void CredentialFlags::Declare(CLI::App& app) {
 absl::StatusOr<ClientCredentials> CredentialFlags::Read() const {
   ClientCredentials credentials{.use_tls = use_tls_};
   const std::string token_file = OrVariable(token_file_, "STEPCAST_TOKEN_FILE");
-  absl::Status status =
-      ReadInto(OrVariable(tls_ca_, "STEPCAST_TLS_CA"), credentials.root_certificates);
-  status.Update(ReadInto(tls_cert_, credentials.certificate));
-  status.Update(ReadInto(tls_key_, credentials.private_key));
-  status.Update(ReadInto(token_file, credentials.token));
+  absl::Status status = ReadInto(OrVariable(tls_ca_, "STEPCAST_TLS_CA"), "CERTIFICATE",
+                                 credentials.root_certificates);
+  status.Update(ReadInto(tls_cert_, "CERTIFICATE", credentials.certificate));
+  status.Update(ReadInto(tls_key_, "PRIVATE KEY", credentials.private_key));
+  status.Update(ReadInto(token_file, "", credentials.token));
   if (!status.ok()) return status;
   absl::StripAsciiWhitespace(&credentials.token);
   if (!token_file.empty() && !IsToken(credentials.token)) {

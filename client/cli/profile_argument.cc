@@ -1,5 +1,6 @@
 #include "client/cli/profile_argument.h"
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -100,6 +101,22 @@ ExitCode ReportProfileFailure(const Session& session, const std::string& argumen
                         << argument << "` and give its name\n";
   }
   return code;
+}
+
+void ReplaceFlags::Declare(CLI::App& app) {
+  app.add_flag("--replace", replace_,
+               "Put it in place of what is stored under --id, if anything is: who asks meanwhile "
+               "has the former or the new one");
+  app.add_option("--etag", etag_,
+                 "With --replace: only if this is still the etag of what is stored")
+      ->type_name("ETAG");
+}
+
+absl::Status ReplaceFlags::Check(const std::string& id) const {
+  if (replace_ && id.empty())
+    return absl::InvalidArgumentError("--replace needs --id: the name of what is replaced");
+  if (!replace_ && !etag_.empty()) return absl::InvalidArgumentError("--etag needs --replace");
+  return absl::OkStatus();
 }
 
 }  // namespace stepcast::client

@@ -7,10 +7,15 @@
 #include <utility>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/session.h"
 
 #include "stepcast/v1/profile.pb.h"
+
+namespace CLI {
+class App;
+}
 
 namespace stepcast::client {
 
@@ -57,5 +62,24 @@ void SetSource(ProfileSource source, Request& request) {
 // there.
 ExitCode ReportProfileFailure(const Session& session, const std::string& argument,
                               const absl::Status& status);
+
+// The flags of commands that may replace what is stored under the id they name.
+class ReplaceFlags {
+ public:
+  void Declare(CLI::App& app);
+  // Not OK: what does not go together. `id`: that of --id.
+  absl::Status Check(const std::string& id) const;
+  bool any() const { return replace_ || !etag_.empty(); }
+
+  template <typename Header>
+  void Fill(Header& header) const {
+    header.set_allow_replace(replace_);
+    header.set_etag(etag_);
+  }
+
+ private:
+  bool replace_ = false;
+  std::string etag_;
+};
 
 }  // namespace stepcast::client

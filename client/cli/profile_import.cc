@@ -53,6 +53,7 @@ class ImportFlags {
     app.add_option("--save", save_,
                    "Write the profile to this file, in proto JSON, and store nothing")
         ->type_name("FILE");
+    replace_.Declare(app);
     app.add_option("--variation", variation_,
                    "Standard deviation of each computation's time by itself, as a share of it;\n0: "
                    "one step, exactly as measured (default 0.05, and "
@@ -75,6 +76,7 @@ class ImportFlags {
     v1::ImportProfileRequest::Header header;
     header.set_profile_id(id_);
     header.set_validate_only(session.local || !save_.empty());
+    replace_.Fill(header);
     header.set_display_name(display_name_);
     header.mutable_labels()->insert(labels_.begin(), labels_.end());
     return header;
@@ -93,7 +95,13 @@ class ImportFlags {
 
   // A profile that is only saved is asked of no store.
   bool stores() const { return save_.empty(); }
-  bool names_profile() const { return !id_.empty(); }
+  bool names_profile() const { return !id_.empty() || replace_.any(); }
+  // Not OK: flags that do not go together.
+  absl::Status Check() const {
+    if (replace_.any() && !stores())
+      return absl::InvalidArgumentError("--save stores nothing that --replace could replace");
+    return replace_.Check(id_);
+  }
   // True where anything was said of how the steps made vary.
   bool varies() const { return variation_ || common_variation_ || steps_ || seed_; }
 
@@ -161,6 +169,7 @@ class ImportFlags {
   std::string display_name_;
   std::map<std::string, std::string> labels_;
   std::string save_;
+  ReplaceFlags replace_;
   std::optional<double> variation_;
   std::optional<double> common_variation_;
   std::optional<int32_t> steps_;
@@ -242,6 +251,7 @@ class ImportCommand : public Command {
 
   // Failure: INVALID_ARGUMENT without a reason for flags that do not go together or name no file.
   absl::StatusOr<v1::ImportProfileResponse> Make(const Session& session) const {
+    if (absl::Status fits = flags_.Check(); !fits.ok()) return fits;
     std::vector<std::string> named = paths_;
     named.insert(named.end(), {graph_, variables_});
     for (const std::string& path : named) {
@@ -273,7 +283,7 @@ class ImportCommand : public Command {
   // for any that is elsewhere, and for a flag that says where the profile goes.
   absl::Status StayIn(const std::string& folder) {
     if (!flags_.stores() || flags_.names_profile())
-      return absl::InvalidArgumentError("--save and --id mean nothing here");
+      return absl::InvalidArgumentError("--save, --id and --replace mean nothing here");
     for (std::string* const file : {&graph_, &variables_}) {
       if (file->empty()) continue;
       if (file->find('/') != std::string::npos)
@@ -454,6 +464,8 @@ class ZooCommand : public Command {
   bool NeedsNoServer() const override { return !flags_.stores(); }
 
   ExitCode Run(const Session& session) const override {
+    if (const absl::Status fits = flags_.Check(); !fits.ok())
+      return session.Misused({fits.message().data(), fits.message().size()});
     v1::ImportProfileRequest::Header header = flags_.Header(session);
     v1::ModelZooOptions& zoo = *header.mutable_model_zoo();
     zoo = zoo_;

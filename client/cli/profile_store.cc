@@ -44,15 +44,19 @@ class UploadCommand : public Command {
     app->add_option("--request-id", request_id_,
                     "A UUID that makes repeating the command safe (default: a new one)")
         ->type_name("UUID");
+    replace_.Declare(*app);
     return app;
   }
 
   ExitCode Run(const Session& session) const override {
     if (session.local) return NeedsServer(session, "upload");
     if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
+    if (const absl::Status fits = replace_.Check(id_); !fits.ok())
+      return session.Misused({fits.message().data(), fits.message().size()});
     v1::UploadProfileRequest::Header header;
     header.set_profile_id(id_);
     header.set_request_id(request_id_);
+    replace_.Fill(header);
     const absl::StatusOr<v1::Profile> profile = Upload(session, path_, header);
     if (!profile.ok()) return session.Refused(profile.status());
     return session.Answer(ToJson(*profile), [&] { return ProfileText(*profile); });
@@ -62,6 +66,7 @@ class UploadCommand : public Command {
   std::string path_;
   std::string id_;
   std::string request_id_;
+  ReplaceFlags replace_;
 };
 
 class GetCommand : public Command {

@@ -104,7 +104,7 @@ class Synchronization {
     outcome.profile = kProfileCollection + file.id;
     outcome.digest = checked->digest();
     wanted->set_digest(checked->digest());
-    const absl::StatusOr<std::optional<v1::Profile>> stored = Find(outcome.profile, v1::BASIC);
+    const absl::StatusOr<std::optional<v1::Profile>> stored = Find(outcome.profile);
     if (!stored.ok()) return stored.status();
     outcome.action = ActionFor(*wanted, *stored);
     if (outcome.action == SyncAction::kKeep) return NoteKept(**stored, outcome);
@@ -120,45 +120,33 @@ class Synchronization {
     if (outcome.action == SyncAction::kKeep) return NoteKept(**stored, outcome);
     if (outcome.action == SyncAction::kFail) return NotOurs(**stored);
     if (options_.is_dry_run) return absl::OkStatus();
-    return is_new ? Upload(session_.client, *wanted, file.id, Validate::kAndStore).status()
-                  : Replace(**stored, *wanted, file.id);
+    // What was stored since the look, or changed, is not ours to replace unseen.
+    return Upload(session_.client, *wanted, file.id, Validate::kAndStore,
+                  is_new ? "" : (*stored)->etag())
+        .status();
   }
 
   enum class Validate { kOnly, kAndStore };
+  // In place of what is stored with `etag`, if one is given.
   static absl::StatusOr<v1::Profile> Upload(const Client& client, const v1::Profile& profile,
-                                            const std::string& id, Validate validate) {
+                                            const std::string& id, Validate validate,
+                                            const std::string& etag = "") {
     v1::UploadProfileRequest::Header header;
     header.set_profile_id(id);
+    header.set_allow_replace(!etag.empty());
+    header.set_etag(etag);
     header.set_validate_only(validate == Validate::kOnly);
     return client.UploadProfile(profile, header);
   }
 
-  absl::StatusOr<std::optional<v1::Profile>> Find(const std::string& name,
-                                                  v1::ProfileView view) const {
+  absl::StatusOr<std::optional<v1::Profile>> Find(const std::string& name) const {
     v1::GetProfileRequest request;
     request.set_name(name);
-    request.set_view(view);
+    request.set_view(v1::BASIC);
     absl::StatusOr<v1::Profile> profile = session_.client.GetProfile(request);
     if (absl::IsNotFound(profile.status())) return std::nullopt;
     if (!profile.ok()) return profile.status();
     return std::optional<v1::Profile>(*std::move(profile));
-  }
-
-  // A stored profile cannot be changed, so it goes first; and comes back where the new one is
-  // refused, for want of room for instance.
-  absl::Status Replace(const v1::Profile& stored, const v1::Profile& wanted,
-                       const std::string& id) const {
-    const absl::StatusOr<std::optional<v1::Profile>> before = Find(stored.name(), v1::FULL);
-    if (!before.ok()) return before.status();
-    if (absl::Status status = Delete(stored); !status.ok()) return status;
-    absl::Status status = Upload(session_.client, wanted, id, Validate::kAndStore).status();
-    if (status.ok() || !*before) return status;
-    const absl::Status back = Upload(session_.client, **before, id, Validate::kAndStore).status();
-    if (back.ok()) return status;
-    return absl::DataLossError(absl::StrCat(
-        "the stored profile was removed, the new one refused (",
-        absl::string_view(status.message()), ") and the former not taken back (",
-        absl::string_view(back.message()), "): what asks for it finds none until the next sync"));
   }
 
   absl::Status Delete(const v1::Profile& stored) const {

@@ -39,6 +39,39 @@ bool Repeats(std::string_view message, const FieldViolation& violation) {
   return size == kLongest || rest.empty() || rest.substr(0, 6) == " (and ";
 }
 
+// What to do about an error, by its reason.
+struct Remedy {
+  std::string_view reason;
+  std::string_view text;
+};
+constexpr Remedy kRemedies[] = {
+    {"SERVER_UNREACHABLE",
+     "is the server running? --server HOST:PORT names another one; profiles in files need none"},
+    {"SERVER_SPEAKS_TLS",
+     "--tls-ca FILE speaks TLS with the authority in FILE believed, --tls with those that this "
+     "system believes"},
+    {"SERVER_SPEAKS_NO_TLS",
+     "leave out --tls, --tls-ca and --tls-cert (and STEPCAST_TLS_CA), or have it serve over TLS: "
+     "stepcastd --tls-cert, --tls-key"},
+    {"SERVER_SPEAKS_NO_GRPC",
+     "--server HOST:PORT names the port of its --listen, by default 50051"},
+    {"SERVER_CERTIFICATE_UNTRUSTED",
+     "--tls-ca FILE believes the authority in FILE (PEM), which must be the one that signed the "
+     "server's certificate"},
+    {"SERVER_CERTIFICATE_EXPIRED",
+     "whoever runs the server must renew what its --tls-cert names; or is this clock wrong?"},
+    {"SERVER_NAME_MISMATCH", "--server NAME:PORT with a name that is in the certificate"},
+    {"CLIENT_CERTIFICATE_MISSING", "--tls-cert FILE and --tls-key FILE show the server one"},
+    {"CLIENT_CERTIFICATE_REFUSED",
+     "--tls-cert must be signed by the authority of the server's --tls-client-ca, and be good "
+     "today"},
+    {"CLIENT_CREDENTIALS_INVALID", "--tls-ca, --tls-cert and --tls-key name files in PEM"},
+    {"TOKEN_NEEDS_TLS", "--tls or --tls-ca FILE speaks TLS, without which no token leaves here"},
+    {"CREDENTIALS_MISSING",
+     "--token-file FILE shows the server a token, --tls-cert and --tls-key a certificate"},
+    {"TOKEN_UNKNOWN", "--token-file FILE must hold a token of the server's --tokens"},
+};
+
 void Line(std::string& report, const std::string& left, const std::string& right) {
   absl::StrAppend(&report, "  ", Printable(left), left.empty() ? "" : ": ", Printable(right), "\n");
 }
@@ -58,12 +91,15 @@ Terminal TerminalOf(int file) {
 
 ExitCode Session::Refused(const absl::Status& status) const {
   console.err << ErrorReport(status, typed);
-  if (!local && absl::IsUnavailable(status)) {
-    console.err << "hint: is the server running? --server HOST:PORT names another one; profiles in "
-                   "files need none\n";
+  const ErrorDetails details = GetErrorDetails(status);
+  // Where nothing is known of a server that no call reached, it may not be there.
+  const std::string_view reason = !local && absl::IsUnavailable(status) && details.reason.empty()
+                                      ? "SERVER_UNREACHABLE"
+                                      : std::string_view(details.reason);
+  for (const Remedy& remedy : kRemedies) {
+    if (remedy.reason == reason) console.err << "hint: " << remedy.text << "\n";
   }
   // A server that could say more would have; JOB_NOT_DONE is about waiting alone.
-  const ErrorDetails details = GetErrorDetails(status);
   if (absl::IsDeadlineExceeded(status) && details.metadata.count("expected_operations") == 0 &&
       details.reason != "JOB_NOT_DONE") {
     console.err

@@ -27,10 +27,12 @@ class TokenPlugin final : public grpc::MetadataCredentialsPlugin {
 
 }  // namespace
 
+bool UsesTls(const ClientCredentials& options) {
+  return options.use_tls || !options.root_certificates.empty() || !options.certificate.empty();
+}
+
 std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsOf(const ClientCredentials& options) {
-  const bool has_tls =
-      options.use_tls || !options.root_certificates.empty() || !options.certificate.empty();
-  if (has_tls) {
+  if (UsesTls(options)) {
     std::shared_ptr<grpc::ChannelCredentials> channel =
         grpc::SslCredentials({.pem_root_certs = options.root_certificates,
                               .pem_private_key = options.private_key,

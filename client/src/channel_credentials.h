@@ -13,6 +13,8 @@ namespace stepcast::client {
 // longer is given up. A handshake over a slow link, or with a server that is busy, takes seconds.
 inline constexpr int kMaxConnectMs = 10'000;
 
+bool UsesTls(const ClientCredentials& options);
+
 // Over TLS if the options have roots, a certificate or ask for it; a token goes with every call. In
 // clear a token goes to this machine only: calls to another fail with UNAVAILABLE, unsent.
 std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsOf(const ClientCredentials& options);

@@ -36,6 +36,12 @@ absl::StatusOr<v1::Profile> Client::CreateProfile(v1::CreateProfileRequest reque
   return CallFor<v1::Profile>(*connection_, kCreateProfile, request, TermsOf(options_, call));
 }
 
+absl::StatusOr<v1::Profile> Client::UpdateProfile(v1::UpdateProfileRequest request,
+                                                  const CallOptions& call) const {
+  Identify(request);
+  return CallFor<v1::Profile>(*connection_, kUpdateProfile, request, TermsOf(options_, call));
+}
+
 absl::StatusOr<v1::Profile> Client::UploadProfile(const v1::Profile& profile,
                                                   v1::UploadProfileRequest::Header header,
                                                   const CallOptions& call) const {

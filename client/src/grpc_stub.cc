@@ -8,13 +8,18 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "client/src/channel_credentials.h"
+#include "client/src/connection_probe.h"
 #include "client/src/error_status.h"
 
 #include "stepcast/v1/prediction_service.grpc.pb.h"
@@ -74,10 +79,51 @@ absl::Status FromGrpc(const grpc::Status& status) {
                         status.error_details());
 }
 
+// The cause of calls that reached nobody, found out by a probe of the server and known for a
+// second, so that many calls at once make one probe.
+class Unreachable {
+ public:
+  explicit Unreachable(const ClientOptions& options)
+      : server_(options.server),
+        target_(IsProxied() ? std::nullopt : ProbeTargetOf(options.server)),
+        credentials_(options.credentials) {}
+
+  // `status` as it is, or what is known of a failure that gRPC itself found. `left`: of the call's
+  // time.
+  absl::Status Explain(const grpc::Status& status, std::chrono::nanoseconds left) {
+    absl::Status plain = FromGrpc(status);
+    if (!absl::IsUnavailable(plain) || !status.error_details().empty()) return plain;
+    if (absl::StrContains(plain.message(), "DNS resolution failed")) {
+      return MakeLocalError(
+          absl::StatusCode::kUnavailable, "SERVER_UNREACHABLE",
+          absl::StrCat("the name of the server, ", server_, ", is not known here"));
+    }
+    if (!target_) return plain;
+    constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds(2);
+    constexpr std::chrono::seconds kKnownFor(1);
+    const std::lock_guard lock(mutex_);
+    if (std::chrono::steady_clock::now() >= known_until_) {
+      known_ = ProbeServer(*target_, credentials_, std::min(kPatience, left));
+      known_until_ = std::chrono::steady_clock::now() + kKnownFor;
+    }
+    return known_.ok() ? plain : known_;
+  }
+
+ private:
+  const std::string server_;
+  const std::optional<ProbeTarget> target_;
+  const ClientCredentials credentials_;
+  std::mutex mutex_;
+  absl::Status known_;                                 // guarded by mutex_
+  std::chrono::steady_clock::time_point known_until_;  // guarded by mutex_
+};
+
 class GrpcStub : public Stub {
  public:
-  explicit GrpcStub(const std::shared_ptr<grpc::Channel>& channel)
+  explicit GrpcStub(const ClientOptions& options) : GrpcStub(options, MakeChannel(options)) {}
+  GrpcStub(const ClientOptions& options, const std::shared_ptr<grpc::Channel>& channel)
       : channel_(channel),
+        unreachable_(options),
         profiles_(v1::ProfileService::NewStub(channel)),
         predictions_(v1::PredictionService::NewStub(channel)) {}
 
@@ -89,8 +135,9 @@ class GrpcStub : public Stub {
     Begin(*channel_, timeout, context);
     const grpc::internal::RpcMethod rpc(method.path, grpc::internal::RpcMethod::NORMAL_RPC);
     const CallUnderWay call(*this, context);
-    return FromGrpc(grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
-        channel_.get(), rpc, &context, request, &response));
+    return Ended(grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
+                     channel_.get(), rpc, &context, request, &response),
+                 context);
   }
 
   void CancelCalls() override {
@@ -115,7 +162,7 @@ class GrpcStub : public Stub {
     }
     writer->WritesDone();
     const grpc::Status status = writer->Finish();
-    if (!status.ok()) return FromGrpc(status);
+    if (!status.ok()) return Ended(status, context);
     return stored;
   }
 
@@ -144,7 +191,7 @@ class GrpcStub : public Stub {
     if (read.ok()) writer->WritesDone();
     const grpc::Status status = writer->Finish();
     if (!read.ok()) return read;
-    if (!status.ok()) return FromGrpc(status);
+    if (!status.ok()) return Ended(status, context);
     return reply;
   }
 
@@ -158,7 +205,7 @@ class GrpcStub : public Stub {
     while (taken.ok() && reader->Read(&message)) taken = take(message.chunk());
     if (!taken.ok()) context.TryCancel();
     const grpc::Status status = reader->Finish();
-    return taken.ok() ? FromGrpc(status) : taken;
+    return taken.ok() ? Ended(status, context) : taken;
   }
 
  private:
@@ -199,7 +246,12 @@ class GrpcStub : public Stub {
     return absl::OkStatus();
   }
 
+  absl::Status Ended(const grpc::Status& status, const grpc::ClientContext& context) {
+    return unreachable_.Explain(status, context.deadline() - std::chrono::system_clock::now());
+  }
+
   const std::shared_ptr<grpc::Channel> channel_;
+  Unreachable unreachable_;
   const std::unique_ptr<v1::ProfileService::Stub> profiles_;
   const std::unique_ptr<v1::PredictionService::Stub> predictions_;
 
@@ -211,7 +263,7 @@ class GrpcStub : public Stub {
 }  // namespace
 
 std::unique_ptr<Stub> MakeGrpcStub(const ClientOptions& options) {
-  return std::make_unique<GrpcStub>(MakeChannel(options));
+  return std::make_unique<GrpcStub>(options);
 }
 
 }  // namespace stepcast::client

@@ -21,6 +21,8 @@ struct Method {
 
 inline constexpr Method kCreateProfile{"/stepcast.v1.ProfileService/CreateProfile",
                                        Retry::kByRequestId};
+inline constexpr Method kUpdateProfile{"/stepcast.v1.ProfileService/UpdateProfile",
+                                       Retry::kByRequestId};
 inline constexpr Method kGetProfile{"/stepcast.v1.ProfileService/GetProfile", Retry::kAlways};
 inline constexpr Method kListProfiles{"/stepcast.v1.ProfileService/ListProfiles", Retry::kAlways};
 inline constexpr Method kDeleteProfile{"/stepcast.v1.ProfileService/DeleteProfile", Retry::kNever};
@@ -60,10 +62,10 @@ inline constexpr Method kDeleteOperation{"/google.longrunning.Operations/DeleteO
                                          Retry::kNever};
 
 inline constexpr std::array kMethods{
-    kCreateProfile,    kGetProfile,    kListProfiles,          kDeleteProfile,   kPredictThroughput,
-    kRecommendWorkers, kOptimizeOrder, kOptimizeCommunication, kAllocateWorkers, kCompareModels,
-    kDiagnoseJob,      kOptimizeJob,   kFitParsingOverhead,    kFitCollectives,  kFitContention,
-    kStartJob,         kGetOperation,  kListOperations,        kWaitOperation,   kCancelOperation,
-    kDeleteOperation};
+    kCreateProfile,     kUpdateProfile,    kGetProfile,    kListProfiles,          kDeleteProfile,
+    kPredictThroughput, kRecommendWorkers, kOptimizeOrder, kOptimizeCommunication, kAllocateWorkers,
+    kCompareModels,     kDiagnoseJob,      kOptimizeJob,   kFitParsingOverhead,    kFitCollectives,
+    kFitContention,     kStartJob,         kGetOperation,  kListOperations,        kWaitOperation,
+    kCancelOperation,   kDeleteOperation};
 
 }  // namespace stepcast::client

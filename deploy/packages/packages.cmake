@@ -132,7 +132,7 @@ It does nothing until slurm.conf names it in JobSubmitPlugins.")
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libstepcast-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev, libabsl-dev, zlib1g-dev, protobuf-compiler, protobuf-compiler-grpc")
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev, libabsl-dev, libssl-dev, zlib1g-dev, protobuf-compiler, protobuf-compiler-grpc")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "cmake")
 set(CPACK_COMPONENT_DEV_DESCRIPTION
     "C++ client of Stepcast, which predicts how fast training jobs run

@@ -3,6 +3,9 @@
 #
 # 0.1.0 at the tag v0.1.0; before it 0.1.0~git<time>.<commit>, after it 0.1.0+git<time>.<commit>, so that each is an upgrade of those before. What is not
 # committed adds .dirty.
+#
+# As a script it writes a header with the version, and leaves one that says the same untouched:
+#   cmake -D SOURCE=DIR -D VERSION=0.1.0 -D HEADER=FILE [-D TEXT=VERSION_TO_TELL] -P version.cmake
 function(stepcast_package_version source version)
   # The time of a commit is written in UTC.
   macro(ask result)
@@ -12,7 +15,13 @@ function(stepcast_package_version source version)
       ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   endmacro()
 
-  ask(time log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd)
+  set(time "")
+  # A tree that was unpacked within somebody's checkout is not part of that.
+  ask(top rev-parse --show-toplevel)
+  file(REAL_PATH ${source} source_path)
+  if(top STREQUAL source_path)
+    ask(time log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd)
+  endif()
   if(time)
     ask(commit log -1 --abbrev=8 --format=%h)
     ask(epoch log -1 --format=%ct)
@@ -36,3 +45,12 @@ function(stepcast_package_version source version)
   set(package_epoch ${epoch} PARENT_SCOPE)
   set(package_date ${date} PARENT_SCOPE)
 endfunction()
+
+if(CMAKE_SCRIPT_MODE_FILE AND HEADER)
+  cmake_minimum_required(VERSION 3.25)
+  if(NOT TEXT)
+    stepcast_package_version(${SOURCE} ${VERSION})
+    set(TEXT ${package_version})
+  endif()
+  file(CONFIGURE OUTPUT ${HEADER} CONTENT "#define STEPCAST_VERSION \"@TEXT@\"\n" @ONLY)
+endif()

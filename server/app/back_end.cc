@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/version.h"
 #include "core/predict/throughput.h"
 #include "server/rpc/services.h"
 
@@ -47,7 +48,7 @@ const char* NameOf(StoreKind store) {
 
 ServerDescription Describe(const ServerOptions& options, const std::string& replica,
                            const Clock& clock) {
-  return {.version = STEPCAST_VERSION,
+  return {.version = ProgramVersion(),
           .engine_version = kEngineVersion,
           .replica = replica,
           .start_time_ns = clock.WallNs(),

@@ -15,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "core/base/version.h"
 #include "server/app/credentials.h"
 #include "server/app/listen_address.h"
 #include "server/app/setting_flags.h"
@@ -282,7 +283,7 @@ absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLin
   if (!typed.ok()) return typed.status();
   if (typed->wish == Wish::kHelp) return PrintText{table.help()};
   if (typed->wish == Wish::kVersion)
-    return PrintText{absl::StrCat("stepcastd ", STEPCAST_VERSION, "\n")};
+    return PrintText{absl::StrCat("stepcastd ", ProgramVersion(), "\n")};
 
   const absl::StatusOr<std::vector<GivenSetting>> given = GivenSettings(*typed, table);
   if (!given.ok()) return given.status();

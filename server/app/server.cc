@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/error.h"
+#include "core/base/version.h"
 #include "core/predict/throughput.h"
 #include "server/app/back_end.h"
 #include "server/app/grpc_endpoint.h"
@@ -82,20 +83,26 @@ struct Server::Parts {
       : options(given),
         log(given.log),
         metrics({.methods = ServedMethods(),
-                 .version = STEPCAST_VERSION,
+                 .version = ProgramVersion(),
                  .engine_version = kEngineVersion,
                  .max_profiles = given.store_limits.max_profiles}),
         health(ServedServices()) {}
 
-  absl::Status Ready() {
+  absl::Status ReadyToRead() {
     if (!serving)
       return MakeError(absl::StatusCode::kUnavailable, "starting or shutting down",
                        {.reason = "NOT_SERVING"});
     return back_end->Check();
   }
 
+  absl::Status Ready() {
+    absl::Status reads = ReadyToRead();
+    return reads.ok() ? stores.CheckRoom() : reads;
+  }
+
   std::string MetricsText() {
     metrics.store.Refresh(*stores.profiles, clock);
+    metrics.store.SetDisk(!stores.CheckRoom().ok(), stores.Space());
     metrics.operations.Refresh(*stores.operations);
     return metrics.Text();
   }
@@ -152,9 +159,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
   // The pages, by which it is watched; not ready yet.
   if (!options.http_listen.empty()) {
-    HttpPages pages{.version = STEPCAST_VERSION,
+    HttpPages pages{.version = ProgramVersion(),
                     .metrics = [&part] { return part.MetricsText(); },
-                    .ready = [&part] { return part.Ready(); }};
+                    .ready = [&part] { return part.Ready(); },
+                    .ready_to_read = [&part] { return part.ReadyToRead(); }};
     if (options.report.enabled) {
       part.reports = std::make_unique<ReportPages>(
           ReportPagesOptions{.only_local = IsLoopback(options.http_listen),
@@ -188,7 +196,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   part.serving = true;
   part.health.SetServing(true);
   std::unique_ptr<Server> server(new Server(std::move(parts)));
-  part.log.Info("serving", {{"version", STEPCAST_VERSION},
+  part.log.Info("serving", {{"version", ProgramVersion()},
                             {"grpc", server->grpc_address()},
                             {"http", server->http_address()},
                             {"replica", server->parts_->replica},

@@ -94,6 +94,15 @@ absl::StatusOr<Stores> OpenStores(const ServerOptions& options, const Clock& clo
   return absl::InternalError("no such kind of store");
 }
 
+absl::Status Stores::CheckRoom() const {
+  if (database != nullptr) return database->CheckRoom();
+  return postgres != nullptr ? postgres->connections().CheckRoom() : absl::OkStatus();
+}
+
+std::optional<DiskSpace> Stores::Space() const {
+  return database == nullptr ? std::nullopt : database->Space();
+}
+
 std::string StoreText(const ServerOptions& options) {
   if (options.store == StoreKind::kMemory) return "memory";
   return options.store == StoreKind::kPostgres ? "postgres" : options.data_dir;

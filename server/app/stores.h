@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,6 +11,7 @@
 #include "server/app/command_line.h"
 #include "server/app/server_options.h"
 #include "server/base/clock.h"
+#include "server/store/disk_space.h"
 #include "server/store/operation_store.h"
 #include "server/store/postgres_database.h"
 #include "server/store/profile_store.h"
@@ -19,6 +21,11 @@ namespace stepcast::server {
 
 // Member order is lifetime.
 struct Stores {
+  // DISK_FULL while writes are refused for want of room on the disk.
+  absl::Status CheckRoom() const;
+  // Of the disk below the stores; none where that is not known here.
+  std::optional<DiskSpace> Space() const;
+
   std::unique_ptr<SqliteDatabase> database;    // null without one
   std::unique_ptr<PostgresDatabase> postgres;  // the same
   std::unique_ptr<ProfileStore> profiles;

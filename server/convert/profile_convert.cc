@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/quoted.h"
 #include "core/model/fault_list.h"
 #include "server/convert/enum_table.h"
 
@@ -240,6 +244,7 @@ v1::Profile ToWire(const ProfileAnswer& answer) {
   wire.set_etag(summary.etag);
   if (summary.create_time_ns != 0) {
     *wire.mutable_create_time() = TimestampOf(summary.create_time_ns);
+    *wire.mutable_update_time() = TimestampOf(summary.update_time_ns);
   }
   wire.set_size_bytes(summary.size_bytes);
   wire.set_operation_count(summary.operation_count);
@@ -250,12 +255,72 @@ v1::Profile ToWire(const ProfileAnswer& answer) {
 
 namespace {
 
-// Of any of the messages that store a profile, whose three fields are the same.
+// Of any of the messages that store a profile under an id, whose three fields are the same.
 template <typename Message>
 ProfilePlacement PlacementOf(const Message& wire) {
   return {.profile_id = wire.profile_id(),
           .request_id = wire.request_id(),
           .validate_only = wire.validate_only()};
+}
+
+// Of those headers that may also replace one.
+template <typename Header>
+ProfilePlacement ReplacingPlacementOf(const Header& wire) {
+  ProfilePlacement placement = PlacementOf(wire);
+  placement.allow_replace = wire.allow_replace();
+  placement.etag = wire.etag();
+  return placement;
+}
+
+// True of the fields that the server sets (their comments begin with "Output only").
+bool IsOutputOnly(std::string_view field) {
+  constexpr std::string_view kFields[] = {"name",        "digest",     "etag",
+                                          "create_time", "size_bytes", "operation_count",
+                                          "step_count",  "owner",      "update_time"};
+  return std::find(std::begin(kFields), std::end(kFields), field) != std::end(kFields);
+}
+
+// True of the fields that are people's, and say nothing of the recording.
+bool IsAbout(std::string_view field) { return field == "display_name" || field == "labels"; }
+
+// The fields that an update takes whose mask does not say: those that are set, of which all that
+// describe the recording are one.
+std::vector<std::string> FieldsThatAreSet(const v1::Profile& profile) {
+  const google::protobuf::Descriptor& type = *v1::Profile::descriptor();
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  profile.GetReflection()->ListFields(profile, &set);
+  const bool has_recording = std::any_of(set.begin(), set.end(), [](const auto* field) {
+    return !IsOutputOnly(field->name()) && !IsAbout(field->name());
+  });
+  std::vector<std::string> fields;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* field = type.field(i);
+    if (IsOutputOnly(field->name())) continue;
+    const bool is_set = std::find(set.begin(), set.end(), field) != set.end();
+    if (IsAbout(field->name()) ? is_set : has_recording) fields.push_back(field->name());
+  }
+  return fields;
+}
+
+// The fields of a mask; empty: all.
+std::vector<std::string> FieldsOf(const google::protobuf::FieldMask& mask, FaultList& faults) {
+  std::vector<std::string> fields;
+  for (int i = 0; i < mask.paths_size(); ++i) {
+    const std::string& path = mask.paths(i);
+    if (path == "*" && mask.paths_size() == 1) return {};
+    if (IsOutputOnly(path)) continue;
+    if (v1::Profile::descriptor()->FindFieldByName(path) != nullptr) {
+      fields.push_back(path);
+    } else {
+      faults.Add(absl::StrCat("update_mask.paths[", i, "]"),
+                 absl::StrCat(Quoted(path),
+                              " is not a field of the profile's first level, nor * "
+                              "alone"));
+    }
+  }
+  if (fields.empty() && faults.empty())
+    faults.Add("update_mask", "names only fields that the server sets");
+  return fields;
 }
 
 // Of the options of a format that has one step or none, whose four fields are the same.
@@ -308,8 +373,28 @@ CreateProfileCall FromWire(const v1::CreateProfileRequest& wire) {
   return call;
 }
 
+UpdateProfileCall FromWire(const v1::UpdateProfileRequest& wire) {
+  UpdateProfileCall call{
+      .name = wire.profile().name(),
+      .etag = wire.profile().etag(),
+      .allow_missing = wire.allow_missing(),
+      .placement = {.request_id = wire.request_id(), .validate_only = wire.validate_only()}};
+  if (!wire.has_profile()) return call;
+  call.profile = FromWire(wire.profile());
+  FaultList faults;
+  if (wire.has_update_mask() && wire.update_mask().paths_size() > 0) {
+    call.fields = FieldsOf(wire.update_mask(), faults);
+  } else {
+    call.fields = FieldsThatAreSet(wire.profile());
+    if (call.fields.empty())
+      faults.Add("profile", "has nothing but what the server sets: what is to be updated?");
+  }
+  call.faults = std::move(faults).Take();
+  return call;
+}
+
 UploadProfileCall FromWire(const v1::UploadProfileRequest::Header& wire) {
-  UploadProfileCall call{.placement = PlacementOf(wire)};
+  UploadProfileCall call{.placement = ReplacingPlacementOf(wire)};
   FaultList faults;
   call.encoding = CoreOf(kProfileEncodings, wire.encoding(), "header.encoding", faults)
                       .value_or(ProfileEncoding::kBinary);
@@ -318,7 +403,7 @@ UploadProfileCall FromWire(const v1::UploadProfileRequest::Header& wire) {
 }
 
 ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
-  ImportProfileCall call{.placement = PlacementOf(wire),
+  ImportProfileCall call{.placement = ReplacingPlacementOf(wire),
                          .display_name = wire.display_name(),
                          .labels = {wire.labels().begin(), wire.labels().end()}};
   if (wire.has_overlap_slowdown()) call.overlap_slowdown = wire.overlap_slowdown();

@@ -41,6 +41,7 @@ google::protobuf::Timestamp TimestampOf(int64_t since_epoch_ns);
 
 // The messages of ProfileService.
 CreateProfileCall FromWire(const v1::CreateProfileRequest& wire);
+UpdateProfileCall FromWire(const v1::UpdateProfileRequest& wire);
 UploadProfileCall FromWire(const v1::UploadProfileRequest::Header& wire);
 ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire);
 GetProfileCall FromWire(const v1::GetProfileRequest& wire);

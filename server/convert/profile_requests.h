@@ -32,7 +32,10 @@ struct ProfilePlacement {
   std::string profile_id;  // empty: from the digest
   std::string request_id;  // empty: none
   bool validate_only = false;
-  std::string owner;  // the caller's name; empty: it has none. Not of the request
+  bool allow_replace = false;  // of what has the id
+  std::string etag;            // with allow_replace: what that must have; empty: any
+  bool allow_missing = true;   // with allow_replace
+  std::string owner;           // the caller's name; empty: it has none. Not of the request
 
   friend bool operator==(const ProfilePlacement&, const ProfilePlacement&) = default;
 };
@@ -47,6 +50,16 @@ struct ProfileInput {
 struct CreateProfileCall {
   ProfilePlacement placement;
   std::optional<ProfileInput> profile;
+};
+
+struct UpdateProfileCall {
+  std::string name;
+  std::string etag;
+  bool allow_missing = false;
+  ProfilePlacement placement;  // what to replace follows from those
+  std::optional<ProfileInput> profile;
+  std::vector<std::string> fields;  // that are taken, by their names on the wire; empty: all
+  std::vector<Fault> faults;
 };
 
 enum class ProfileEncoding : uint8_t { kBinary, kJson, kText };

@@ -1,7 +1,9 @@
 #include "server/handlers/profile_handler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -34,13 +36,6 @@ ProfileSummary SummaryOf(const Profile& profile, const EncodedProfile& encoded,
           .operation_count = static_cast<int32_t>(profile.operations().size()),
           .step_count = static_cast<int32_t>(profile.steps().size()),
           .size_bytes = static_cast<int64_t>(encoded.content.size())};
-}
-
-absl::Status TakenError(const std::string& id) {
-  const std::string name = ProfileName(id);
-  return MakeError(
-      absl::StatusCode::kAlreadyExists, absl::StrCat(name, " holds another profile"),
-      {.reason = "PROFILE_EXISTS", .resource = {.type = "stepcast.v1.Profile", .name = name}});
 }
 
 // The id that what is imported has by default: a model of the zoo its name, as far as an id can say
@@ -76,6 +71,40 @@ absl::Status SayWhatItLooksLike(const absl::Status& malformed, const std::string
       .append(kReadableFormats);
   return FaultsError(details.reason, std::move(details.faults));
 }
+
+// A field of a profile: its name on the wire, and what takes it from another draft.
+struct DraftField {
+  std::string_view name;
+  void (*take)(ProfileDraft& to, const ProfileDraft& from);
+};
+
+template <auto member>
+void TakeMember(ProfileDraft& to, const ProfileDraft& from) {
+  to.*member = from.*member;
+}
+
+constexpr DraftField kDraftFields[] = {
+    {"display_name", TakeMember<&ProfileDraft::display_name>},
+    {"model", TakeMember<&ProfileDraft::model>},
+    {"framework", TakeMember<&ProfileDraft::framework>},
+    {"labels", TakeMember<&ProfileDraft::labels>},
+    {"batch_size", TakeMember<&ProfileDraft::batch_size>},
+    {"platform", TakeMember<&ProfileDraft::platform>},
+    {"parameter_servers", TakeMember<&ProfileDraft::parameter_servers>},
+    {"operations", TakeMember<&ProfileDraft::operations>},
+    {"steps", TakeMember<&ProfileDraft::steps>},
+    {"buckets", TakeMember<&ProfileDraft::buckets>},
+    {"device_idle_fraction", TakeMember<&ProfileDraft::device_idle_fraction>},
+    {"recording", TakeMember<&ProfileDraft::recording>},
+};
+
+bool Takes(const UpdateProfileCall& call, const DraftField& field) {
+  return call.fields.empty() ||
+         std::find(call.fields.begin(), call.fields.end(), field.name) != call.fields.end();
+}
+
+// Between reading what is stored and replacing it, another may have replaced it.
+constexpr int kUpdateAttempts = 5;
 
 // About what a summary takes on the wire.
 size_t WireBytes(const ProfileSummary& summary) {
@@ -117,6 +146,54 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Create(CreateProfileCall call, Sto
       WithFaults(std::move(faults), UnderPath("profile", profile.status()));
   if (!checked.ok()) return checked;
   return Store(*profile, call.placement, "", stop);
+}
+
+absl::StatusOr<std::string> ProfileHandler::Complete(const UpdateProfileCall& call,
+                                                     const std::string& id,
+                                                     ProfileDraft& draft) const {
+  const absl::StatusOr<StoredProfile> stored = store_.Get(id);
+  if (absl::IsNotFound(stored.status()) && call.allow_missing) return std::string();
+  if (!stored.ok()) return NameSimilar(stored.status(), id, store_);
+  const absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
+  if (!profile.ok()) return profile.status();
+  for (const DraftField& field : kDraftFields) {
+    if (!Takes(call, field)) field.take(draft, profile->content());
+  }
+  return stored->summary.etag;
+}
+
+absl::StatusOr<ProfileAnswer> ProfileHandler::Update(UpdateProfileCall call, StopCheck stop) const {
+  std::vector<Fault> faults = FaultsOf(call.placement, "");
+  faults.insert(faults.end(), call.faults.begin(), call.faults.end());
+  if (!call.profile) {
+    faults.push_back({.field = "profile", .description = "a profile is required"});
+    return FaultsError("REQUEST_INVALID", std::move(faults));
+  }
+  const absl::StatusOr<std::string> id = ProfileIdOf(call.name, "profile.name");
+  if (!id.ok() || !call.faults.empty()) return WithFaults(std::move(faults), id.status());
+  for (Fault& fault : FaultsUnder("profile", std::move(call.profile->faults)))
+    faults.push_back(std::move(fault));
+  ProfilePlacement placement = call.placement;
+  placement.profile_id = *id;
+  placement.allow_replace = true;
+  placement.allow_missing = call.allow_missing;
+  const bool takes_all = std::all_of(std::begin(kDraftFields), std::end(kDraftFields),
+                                     [&](const DraftField& field) { return Takes(call, field); });
+  for (int attempt = 1;; ++attempt) {
+    placement.etag = call.etag;
+    ProfileDraft draft = takes_all ? std::move(call.profile->draft) : call.profile->draft;
+    if (!takes_all) {
+      absl::StatusOr<std::string> read = Complete(call, *id, draft);
+      if (!read.ok()) return read.status();
+      if (call.etag.empty()) placement.etag = *std::move(read);
+    }
+    const absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits_);
+    const absl::Status checked = WithFaults(faults, UnderPath("profile", profile.status()));
+    if (!checked.ok()) return checked;
+    absl::StatusOr<ProfileAnswer> answer = Store(*profile, placement, "", stop);
+    const bool is_raced = absl::IsAborted(answer.status()) && !takes_all && call.etag.empty();
+    if (!is_raced || attempt == kUpdateAttempts) return answer;
+  }
 }
 
 absl::StatusOr<ProfileAnswer> ProfileHandler::Upload(const UploadProfileCall& call,
@@ -183,22 +260,41 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile,
   StoredProfile stored{.summary = SummaryOf(profile, encoded, *id, placement.owner),
                        .content = std::move(encoded.content)};
   if (const absl::Status go_on = stop(); !go_on.ok()) return go_on;
-  if (!placement.validate_only) {
-    absl::StatusOr<ProfileSummary> summary = store_.Put(stored, placement.request_id);
-    if (placement.profile_id.empty() && !own_name.empty() && WentToAnotherId(summary.status())) {
-      stored.summary.id = *id == own_name ? DerivedProfileId(stored.summary.digest) : own_name;
-      const absl::StatusOr<ProfileSummary> other = store_.Put(stored, placement.request_id);
-      if (other.ok()) summary = other;
-    }
-    if (!summary.ok()) return summary.status();
-    return ProfileAnswer{.summary = *std::move(summary), .content = std::nullopt};
+  if (placement.allow_replace) return Replace(stored, placement);
+  if (placement.validate_only) return OnlyValidate(stored, {});
+  absl::StatusOr<ProfileSummary> summary = store_.Put(stored, placement.request_id);
+  if (placement.profile_id.empty() && !own_name.empty() && WentToAnotherId(summary.status())) {
+    stored.summary.id = *id == own_name ? DerivedProfileId(stored.summary.digest) : own_name;
+    const absl::StatusOr<ProfileSummary> other = store_.Put(stored, placement.request_id);
+    if (other.ok()) summary = other;
   }
-  absl::StatusOr<ProfileSummary> there = store_.GetSummary(*id);
-  if (absl::IsNotFound(there.status()))
-    return ProfileAnswer{.summary = std::move(stored.summary), .content = std::nullopt};
-  if (!there.ok()) return there.status();
-  if (there->digest != stored.summary.digest) return TakenError(*id);
-  return ProfileAnswer{.summary = *std::move(there), .content = std::nullopt};
+  if (!summary.ok()) return summary.status();
+  return ProfileAnswer{.summary = *std::move(summary), .content = std::nullopt};
+}
+
+absl::StatusOr<ProfileAnswer> ProfileHandler::Replace(const StoredProfile& profile,
+                                                      const ProfilePlacement& placement) const {
+  const ReplaceTerms terms{.etag = placement.etag,
+                           .allow_missing = placement.allow_missing,
+                           .request_id = placement.request_id};
+  if (placement.validate_only) return OnlyValidate(profile, {.replace = terms});
+  absl::StatusOr<ProfileSummary> summary = store_.Replace(profile, terms);
+  if (!summary.ok()) return NameSimilar(summary.status(), profile.summary.id, store_);
+  return ProfileAnswer{.summary = *std::move(summary), .content = std::nullopt};
+}
+
+absl::StatusOr<ProfileAnswer> ProfileHandler::OnlyValidate(const StoredProfile& profile,
+                                                           const WriteTerms& terms) const {
+  ProfileAnswer answer{.summary = profile.summary, .content = std::nullopt};
+  absl::StatusOr<ProfileSummary> found = store_.GetSummary(answer.summary.id);
+  if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
+  std::optional<ProfileSummary> there;
+  if (found.ok()) there = *std::move(found);
+  const absl::StatusOr<bool> is_new = IsToBeWritten(answer.summary, there, terms);
+  if (!is_new.ok()) return NameSimilar(is_new.status(), answer.summary.id, store_);
+  if (!*is_new) answer.summary = *std::move(there);
+  if (*is_new && there) answer.summary.owner = there->owner;
+  return answer;
 }
 
 absl::StatusOr<ProfileAnswer> ProfileHandler::Get(const GetProfileCall& call) const {

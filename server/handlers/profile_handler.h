@@ -18,6 +18,7 @@
 #include "core/model/profile_limits.h"
 #include "server/convert/profile_requests.h"
 #include "server/handlers/import_formats.h"
+#include "server/store/profile_rules.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {
@@ -27,9 +28,11 @@ class ProfileHandler {
   // The store is borrowed.
   ProfileHandler(ProfileStore& store, const ProfileLimits& limits);
 
-  // The three that store ask `stop` last before they do, so that what a caller has given up on
+  // The four that store ask `stop` last before they do, so that what a caller has given up on
   // leaves nothing behind.
   absl::StatusOr<ProfileAnswer> Create(CreateProfileCall call, StopCheck stop) const;
+  // NOT_FOUND with what is like it, as Get.
+  absl::StatusOr<ProfileAnswer> Update(UpdateProfileCall call, StopCheck stop) const;
   absl::StatusOr<ProfileAnswer> Upload(const UploadProfileCall& call, std::string bytes,
                                        StopCheck stop) const;
   absl::StatusOr<ImportProfileAnswer> Import(const ImportProfileCall& call,
@@ -49,6 +52,16 @@ class ProfileHandler {
   // `own_name`: the id it has by default where that is free; empty: the digest's.
   absl::StatusOr<ProfileAnswer> Store(const Profile& profile, const ProfilePlacement& placement,
                                       const std::string& own_name, StopCheck stop) const;
+  // In place of what has its id.
+  absl::StatusOr<ProfileAnswer> Replace(const StoredProfile& profile,
+                                        const ProfilePlacement& placement) const;
+  // The answer to what would be stored, if it were.
+  absl::StatusOr<ProfileAnswer> OnlyValidate(const StoredProfile& profile,
+                                             const WriteTerms& terms) const;
+  // Gives `draft` what an update does not take of it as it is stored, and returns the etag of that;
+  // where nothing is stored and that is allowed, an empty one.
+  absl::StatusOr<std::string> Complete(const UpdateProfileCall& call, const std::string& id,
+                                       ProfileDraft& draft) const;
   absl::StatusOr<std::string> DefaultId(const std::string& own_name,
                                         const std::string& digest) const;
 

@@ -70,6 +70,14 @@ std::vector<Fault> FaultsOf(const ProfilePlacement& placement, std::string_view 
     faults.push_back({.field = At(prefix, "request_id"),
                       .description = Quoted(placement.request_id).append(" is no UUID")});
   }
+  if (placement.allow_replace && placement.profile_id.empty()) {
+    faults.push_back({.field = At(prefix, "profile_id"),
+                      .description = "required with allow_replace: it says what is replaced"});
+  }
+  if (!placement.allow_replace && !placement.etag.empty()) {
+    faults.push_back({.field = At(prefix, "etag"),
+                      .description = Quoted(placement.etag).append(" needs allow_replace")});
+  }
   return faults;
 }
 

@@ -110,16 +110,24 @@ HttpReply ReadyReply(const absl::Status& ready) {
           .body = absl::StrCat("not ready: ", ready.message(), "\n")};
 }
 
+// The pages that not every server has.
+struct OptionalPages {
+  bool reads = false;
+  bool report = false;
+};
+
 HttpReply IndexReply(const std::string& program, const std::string& version,
-                     const std::string& about, bool has_report) {
-  return {.body = absl::StrCat(
-              program, " ", version,
-              "\n\n"
-              "/metrics  measurements, for Prometheus\n"
-              "/healthz  200 while the process answers\n"
-              "/readyz   200 while it can serve, else 503 and why\n",
-              has_report ? "/report/profiles/PROFILE  a page on a stored profile's job\n" : "",
-              "\n", about, ", on another port: see ", program, " --help.\n")};
+                     const std::string& about, const OptionalPages& has) {
+  return {
+      .body = absl::StrCat(
+          program, " ", version,
+          "\n\n"
+          "/metrics  measurements, for Prometheus\n"
+          "/healthz  200 while the process answers\n"
+          "/readyz   200 while it can serve, else 503 and why\n",
+          has.reads ? "/readyz/reads  the same of what only reads: also with a full disk\n" : "",
+          has.report ? "/report/profiles/PROFILE  a page on a stored profile's job\n" : "", "\n",
+          about, ", on another port: see ", program, " --help.\n")};
 }
 
 absl::Status ListenError(const std::string& address, std::string_view why) {
@@ -140,9 +148,12 @@ class HttpServer::Civet {
         }),
         alive_([] { return HttpReply{.body = "ok\n"}; }),
         ready_([check = std::move(pages.ready)] { return ReadyReply(check()); }),
-        index_([program = std::move(pages.program), version = std::move(pages.version),
-                about = std::move(pages.about), has_report = pages.report != nullptr] {
-          return IndexReply(program, version, about, has_report);
+        has_reads_(pages.ready_to_read != nullptr),
+        ready_to_read_([check = std::move(pages.ready_to_read)] { return ReadyReply(check()); }),
+        index_([has_reads = has_reads_, program = std::move(pages.program),
+                version = std::move(pages.version), about = std::move(pages.about),
+                has_report = pages.report != nullptr] {
+          return IndexReply(program, version, about, {.reads = has_reads, .report = has_report});
         }),
         has_report_(pages.report != nullptr),
         report_(std::move(pages.report)),
@@ -150,6 +161,7 @@ class HttpServer::Civet {
     server_.addHandler("/metrics$", metrics_);
     server_.addHandler("/healthz$", alive_);
     server_.addHandler("/readyz$", ready_);
+    if (has_reads_) server_.addHandler("/readyz/reads$", ready_to_read_);
     server_.addHandler("/$", index_);
     if (has_report_) server_.addHandler("/report/", report_);
   }
@@ -160,6 +172,8 @@ class HttpServer::Civet {
   Page metrics_;
   Page alive_;
   Page ready_;
+  const bool has_reads_;
+  Page ready_to_read_;
   Page index_;
   const bool has_report_;
   AskedPage report_;

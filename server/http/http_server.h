@@ -3,7 +3,7 @@
 // people at /report/ and below.
 //
 // GET and HEAD only. /healthz is 200 while the process can answer at all; /readyz is 200 while
-// `ready` says OK and 503, with the reason, otherwise. Threads: has its own few; they call the
+// `ready` says OK and 503, with the reason, otherwise; /readyz/reads likewise. Threads: has its own few; they call the
 // pages' functions, which must be safe and may block shortly. Lifetime: serves until destroyed.
 #pragma once
 
@@ -41,6 +41,8 @@ struct HttpPages {
   std::string about = "Predictions are asked over gRPC";  // the other port, for /
   std::function<std::string()> metrics;
   std::function<absl::Status()> ready;
+  // The same of reading alone. Empty: there is no such page.
+  std::function<absl::Status()> ready_to_read = nullptr;
   // May block for long. Empty: there is no such page.
   std::function<HttpReply(const HttpRequest&)> report = nullptr;
   int max_reports = 0;  // that many may block at one time without holding up the other pages

@@ -76,6 +76,10 @@ class LocalService::Handlers {
         profile_service + "CreateProfile", [this](const auto& request, const Deadline& deadline) {
           return profiles_.Create(FromWire(request), deadline);
         });
+    Add<v1::UpdateProfileRequest, v1::Profile>(
+        profile_service + "UpdateProfile", [this](const auto& request, const Deadline& deadline) {
+          return profiles_.Update(FromWire(request), deadline);
+        });
     Add<v1::GetProfileRequest, v1::Profile>(
         profile_service + "GetProfile",
         [this](const auto& request, const Deadline&) { return profiles_.Get(FromWire(request)); });

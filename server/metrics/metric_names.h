@@ -25,6 +25,9 @@ inline constexpr char kRejections[] = "stepcast_rejections_total";
 inline constexpr char kStoreOperationSeconds[] = "stepcast_store_operation_seconds";
 inline constexpr char kStoreProfiles[] = "stepcast_store_profiles";
 inline constexpr char kStoreProfilesMax[] = "stepcast_store_profiles_max";
+inline constexpr char kStoreDiskFull[] = "stepcast_store_disk_full";
+inline constexpr char kStoreDiskFreeBytes[] = "stepcast_store_disk_free_bytes";
+inline constexpr char kStoreDiskBytes[] = "stepcast_store_disk_bytes";
 
 inline constexpr char kOperations[] = "stepcast_operations";
 inline constexpr char kOperationQueueAge[] = "stepcast_operation_queue_age_seconds";

@@ -27,7 +27,20 @@ StoreMetrics::StoreMetrics(prometheus::Registry& registry)
                     .Name(metric::kStoreProfiles)
                     .Help("Profiles in the store.")
                     .Register(registry)
-                    .Add({})) {
+                    .Add({})),
+      disk_full_(prometheus::BuildGauge()
+                     .Name(metric::kStoreDiskFull)
+                     .Help("1 while the store refuses writes because its disk is full.")
+                     .Register(registry)
+                     .Add({})),
+      disk_free_bytes_(prometheus::BuildGauge()
+                           .Name(metric::kStoreDiskFreeBytes)
+                           .Help("Free on the disk of the data directory, beside the reserve.")
+                           .Register(registry)),
+      disk_bytes_(prometheus::BuildGauge()
+                      .Name(metric::kStoreDiskBytes)
+                      .Help("Size of the disk of the data directory.")
+                      .Register(registry)) {
   for (const std::string_view operation : kStoreOperations)
     seconds_.Add({{"operation", std::string(operation)}, {"code", "OK"}}, StoreBuckets());
 }
@@ -36,8 +49,16 @@ void StoreMetrics::OnOperation(std::string_view operation, absl::StatusCode code
   const std::string code_name(CodeName(static_cast<int>(code)));
   seconds_.Add({{"operation", std::string(operation)}, {"code", code_name}}, StoreBuckets())
       .Observe(seconds);
-  if (code == absl::StatusCode::kOk && (operation == "put" || operation == "delete"))
+  if (code == absl::StatusCode::kOk &&
+      (operation == "put" || operation == "replace" || operation == "delete"))
     changed_ = true;
+}
+
+void StoreMetrics::SetDisk(bool is_full, const std::optional<DiskSpace>& space) {
+  disk_full_.Set(is_full ? 1 : 0);
+  if (!space) return;
+  disk_free_bytes_.Add({}).Set(static_cast<double>(space->free_bytes));
+  disk_bytes_.Add({}).Set(static_cast<double>(space->total_bytes));
 }
 
 void StoreMetrics::Refresh(ProfileStore& store, const Clock& clock) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@
 
 #include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
+#include "server/store/disk_space.h"
 #include "server/store/observed_profile_store.h"
 #include "server/store/profile_store.h"
 
@@ -34,11 +36,18 @@ class StoreMetrics final : public StoreObserver {
   // fails. Cost: one read of all summaries. To be called before metrics are read.
   void Refresh(ProfileStore& store, const Clock& clock);
 
+  // Of the disk below the store: true while writes are refused for want of room; how large it is,
+  // if that is known. To be called before metrics are read.
+  void SetDisk(bool is_full, const std::optional<DiskSpace>& space);
+
   static constexpr int64_t kRecountNs = 300'000'000'000;
 
  private:
   prometheus::Family<prometheus::Histogram>& seconds_;
   prometheus::Gauge& profiles_;
+  prometheus::Gauge& disk_full_;
+  prometheus::Family<prometheus::Gauge>& disk_free_bytes_;
+  prometheus::Family<prometheus::Gauge>& disk_bytes_;
   std::atomic<bool> changed_{true};
   std::atomic<int64_t> counted_ns_{0};
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "server/store/disk_space.h"
 
 namespace stepcast::server {
 
@@ -17,6 +18,11 @@ absl::Status LostError() {
 absl::Status LeavingError() {
   return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down",
                    {.reason = "SHUTTING_DOWN"});
+}
+
+// True of a store that may take the same later.
+bool IsAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) || IsDiskFull(status);
 }
 
 bool IsLost(const absl::Status& status) {
@@ -135,15 +141,15 @@ bool OperationRunner::SettleFinished(Attempt& attempt) {
       outcome.ok()
           ? OperationResult{.is_error = false, .bytes = *outcome}
           : OperationResult{.is_error = true, .bytes = environment_.error_bytes(outcome.status())});
-  // Kept until the store is back, or somebody else has it.
-  if (absl::IsUnavailable(finished) && !attempt.is_leaving) return false;
+  // Kept until the store is back, or has room, or somebody else has it.
+  if (IsAway(finished) && !attempt.is_leaving) return false;
   if (finished.ok()) {
     environment_.observer.OnAttemptEnd(outcome.ok()                          ? "succeeded"
                                        : absl::IsCancelled(outcome.status()) ? "cancelled"
                                                                              : "failed");
     return true;
   }
-  if (outcome.ok() && !IsLost(finished) && !absl::IsUnavailable(finished)) {
+  if (outcome.ok() && !IsLost(finished) && !IsAway(finished)) {
     // The store does not take the result, for its size for instance: that is the end then.
     attempt.outcome = finished;
     return SettleFinished(attempt);

@@ -21,8 +21,9 @@ using ProfileMethods = v1::ProfileService::WithRawCallbackMethod_CreateProfile<
         v1::ProfileService::WithRawCallbackMethod_ImportProfile<
             v1::ProfileService::WithRawCallbackMethod_GetProfile<
                 v1::ProfileService::WithRawCallbackMethod_ListProfiles<
-                    v1::ProfileService::WithRawCallbackMethod_DeleteProfile<
-                        v1::ProfileService::Service>>>>>>;
+                    v1::ProfileService::WithRawCallbackMethod_UpdateProfile<
+                        v1::ProfileService::WithRawCallbackMethod_DeleteProfile<
+                            v1::ProfileService::Service>>>>>>>;
 
 google::protobuf::Empty ToWire(absl::monostate) { return {}; }
 
@@ -45,6 +46,17 @@ class ProfileRpc final : public ProfileMethods {
         {"CreateProfile", context, request, reply},
         [this](UnaryCall& call, const v1::CreateProfileRequest& message) {
           return handler_.Create(Owned(FromWire(message), call.state()),
+                                 [&] { return call.state().Check(); });
+        });
+  }
+
+  grpc::ServerUnaryReactor* UpdateProfile(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* reply) override {
+    return Start<v1::UpdateProfileRequest>(
+        {"UpdateProfile", context, request, reply},
+        [this](UnaryCall& call, const v1::UpdateProfileRequest& message) {
+          return handler_.Update(Owned(FromWire(message), call.state()),
                                  [&] { return call.state().Check(); });
         });
   }

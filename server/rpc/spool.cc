@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/store/disk_space.h"
 
 namespace stepcast::server {
 
@@ -60,6 +61,12 @@ Spool::~Spool() {
 }
 
 absl::Status Spool::Failed(const char* doing, int error) const {
+  if (MeansDiskFull(error)) {
+    return DiskFull({.where = absl::StrCat("the disk of ", directory_, ", where imports wait,"),
+                     .todo = "free some of it, make it larger, or import here with --save",
+                     .metadata = {{"directory", directory_},
+                                  {"cause", std::generic_category().message(error)}}});
+  }
   return MakeError(absl::StatusCode::kUnavailable,
                    absl::StrCat("cannot ", doing, " a temporary file for the import in ",
                                 directory_, ": ", std::generic_category().message(error)),

@@ -2,7 +2,8 @@
 // they are few, then in a file that nobody else sees.
 //
 // The file has no name: it is gone with the spool, or with the process, however that ends.
-// Failure: UNAVAILABLE, reason SPOOL_UNAVAILABLE, where the directory takes no more. Threads: none.
+// Failure: RESOURCE_EXHAUSTED, reason DISK_FULL, where the directory's disk is full; UNAVAILABLE,
+// reason SPOOL_UNAVAILABLE, where it takes no more for another reason. Threads: none.
 #pragma once
 
 #include <cstdint>

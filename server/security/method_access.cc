@@ -65,6 +65,7 @@ const std::vector<MethodAccess>& MethodAccessTable() {
       {"stepcast.v1.ProfileService/GetProfile", Access::kReader},
       {"stepcast.v1.ProfileService/ImportProfile", Access::kWriter},
       {"stepcast.v1.ProfileService/ListProfiles", Access::kReader},
+      {"stepcast.v1.ProfileService/UpdateProfile", Access::kWriter},
       {"stepcast.v1.ProfileService/UploadProfile", Access::kWriter},
   };
   return table;

@@ -58,7 +58,13 @@ bool IsName(const std::string& name) {
 class Principals::Reader {
  public:
   absl::StatusOr<Principals> Read(const YAML::Node& root) {
-    if (root.IsNull()) return Principals();
+    // A file that was cut, or is not written yet, would lock everybody out.
+    if (root.IsNull() || (root.IsSequence() && root.size() == 0)) {
+      return FaultsError(kReason,
+                         {{.field = "",
+                           .description = "names nobody: one entry at least is needed, - {name: "
+                                          "NAME, role: reader, token: TOKEN} for instance"}});
+    }
     if (!root.IsSequence())
       return FaultsError(kReason,
                          {{.field = LineOf(root), .description = "must be a list of entries"}});

@@ -26,6 +26,10 @@ class CachedProfileStore final : public ProfileStore {
                                      const std::string& request_id) override {
     return store_.Put(profile, request_id);
   }
+  absl::StatusOr<ProfileSummary> Replace(const StoredProfile& profile,
+                                         const ReplaceTerms& terms) override {
+    return store_.Replace(profile, terms);
+  }
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   // Asks nothing of the store if the profile or its summary is kept.
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;

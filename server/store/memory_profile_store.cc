@@ -1,5 +1,6 @@
 #include "server/store/memory_profile_store.h"
 
+#include <optional>
 #include <utility>
 
 #include "server/store/profile_rules.h"
@@ -9,34 +10,44 @@ namespace stepcast::server {
 
 absl::StatusOr<ProfileSummary> MemoryProfileStore::Put(const StoredProfile& profile,
                                                        const std::string& request_id) {
-  const absl::StatusOr<std::string> etag = NewEtag();
-  if (!etag.ok()) return etag.status();
-  StoredProfile stored = profile;
-  stored.summary.etag = *etag;
-  stored.summary.create_time_ns = clock_.WallNs();
-  ProfileSummary summary = stored.summary;
-  const auto content_bytes = static_cast<int64_t>(stored.content.size());
+  return Write(profile, {.request_id = request_id});
+}
 
+absl::StatusOr<ProfileSummary> MemoryProfileStore::Replace(const StoredProfile& profile,
+                                                           const ReplaceTerms& terms) {
+  return Write(profile, {.request_id = terms.request_id, .replace = terms});
+}
+
+absl::StatusOr<ProfileSummary> MemoryProfileStore::Write(const StoredProfile& profile,
+                                                         const WriteTerms& terms) {
+  const ProfileSummary& wanted = profile.summary;
   const StoreLimits limits = limits_.Get();
   MutexLock lock(mutex_);
-  if (const auto seen = requests_.find(request_id); seen != requests_.end()) {
+  if (const auto seen = requests_.find(terms.request_id); seen != requests_.end()) {
     const ProfileSummary& first = seen->second;
-    if (first.id != summary.id || first.digest != summary.digest)
-      return RequestIdReused(request_id, first.id);
+    if (first.id != wanted.id || first.digest != wanted.digest)
+      return RequestIdReused(terms.request_id, first.id);
     return first;
   }
-  if (const auto there = profiles_.find(summary.id); there != profiles_.end()) {
-    const ProfileSummary& existing = there->second.summary;
-    if (existing.digest != summary.digest)
-      return ProfileExists(summary.id, existing.digest, summary.digest);
-    Remember(request_id, existing, limits);
-    return existing;
+  const auto found = profiles_.find(wanted.id);
+  std::optional<ProfileSummary> there;
+  if (found != profiles_.end()) there = found->second.summary;
+  const absl::StatusOr<bool> is_new = IsToBeWritten(wanted, there, terms);
+  if (!is_new.ok()) return is_new.status();
+  if (!*is_new) {
+    Remember(terms.request_id, *there, limits);
+    return *there;
   }
-  if (absl::Status quota = CheckQuota(stored, limits); !quota.ok()) return quota;
-  profiles_.emplace(summary.id, std::move(stored));
-  Count(summary.owner, 1, content_bytes);
-  Remember(request_id, summary, limits);
-  return summary;
+  absl::StatusOr<ProfileSummary> written = AsWritten(wanted, there, clock_.WallNs());
+  if (!written.ok()) return written.status();
+  const TotalsRow growth = GrowthOf(profile, there);
+  if (absl::Status quota = CheckQuota(written->owner, growth, limits); !quota.ok()) return quota;
+  profiles_.insert_or_assign(wanted.id,
+                             StoredProfile{.summary = *written, .content = profile.content});
+  if (there.has_value()) ++generation_;
+  Count(written->owner, growth);
+  Remember(terms.request_id, *written, limits);
+  return written;
 }
 
 absl::StatusOr<StoredProfile> MemoryProfileStore::Get(const std::string& id) {
@@ -73,7 +84,8 @@ absl::Status MemoryProfileStore::Delete(const std::string& id, const std::string
   if (found == profiles_.end()) return ProfileNotFound(id);
   const std::string& stored_etag = found->second.summary.etag;
   if (!etag.empty() && etag != stored_etag) return EtagMismatch(id, etag, stored_etag);
-  Count(found->second.summary.owner, -1, -static_cast<int64_t>(found->second.content.size()));
+  Count(found->second.summary.owner,
+        {.profiles = -1, .content_bytes = -static_cast<int64_t>(found->second.content.size())});
   profiles_.erase(found);
   ++generation_;
   return absl::OkStatus();
@@ -81,24 +93,22 @@ absl::Status MemoryProfileStore::Delete(const std::string& id, const std::string
 
 absl::Status MemoryProfileStore::Check() { return absl::OkStatus(); }
 
-absl::Status MemoryProfileStore::CheckQuota(const StoredProfile& profile,
+absl::Status MemoryProfileStore::CheckQuota(const std::string& owner, const TotalsRow& growth,
                                             const StoreLimits& limits) const {
-  const std::string& owner = profile.summary.owner;
-  const auto new_bytes = static_cast<int64_t>(profile.content.size());
   if (HasShareLimit(owner, limits)) {
     const auto owned = owned_.find(owner);
     absl::Status share =
-        CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits, new_bytes);
+        CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits, growth);
     if (!share.ok()) return share;
   }
-  return CheckRoom(totals_, limits, new_bytes);
+  return CheckRoom(totals_, limits, growth);
 }
 
-void MemoryProfileStore::Count(const std::string& owner, int64_t profiles, int64_t bytes) {
+void MemoryProfileStore::Count(const std::string& owner, const TotalsRow& growth) {
   TotalsRow& owned = owned_[owner];
   for (TotalsRow* row : {&totals_, &owned}) {
-    row->profiles += profiles;
-    row->content_bytes += bytes;
+    row->profiles += growth.profiles;
+    row->content_bytes += growth.content_bytes;
   }
   if (owned.profiles == 0) owned_.erase(owner);
 }

@@ -24,6 +24,8 @@ class MemoryProfileStore final : public ProfileStore {
 
   absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
                                      const std::string& request_id) override;
+  absl::StatusOr<ProfileSummary> Replace(const StoredProfile& profile,
+                                         const ReplaceTerms& terms) override;
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
@@ -33,10 +35,11 @@ class MemoryProfileStore final : public ProfileStore {
   uint64_t Generation() const override { return generation_; }
 
  private:
-  absl::Status CheckQuota(const StoredProfile& profile, const StoreLimits& limits) const
-      STEPCAST_REQUIRES(mutex_);
-  // By so many more profiles and bytes; both may be negative.
-  void Count(const std::string& owner, int64_t profiles, int64_t bytes) STEPCAST_REQUIRES(mutex_);
+  absl::StatusOr<ProfileSummary> Write(const StoredProfile& profile, const WriteTerms& terms);
+  absl::Status CheckQuota(const std::string& owner, const TotalsRow& growth,
+                          const StoreLimits& limits) const STEPCAST_REQUIRES(mutex_);
+  // `growth` may be negative.
+  void Count(const std::string& owner, const TotalsRow& growth) STEPCAST_REQUIRES(mutex_);
   void Remember(const std::string& request_id, const ProfileSummary& stored,
                 const StoreLimits& limits) STEPCAST_REQUIRES(mutex_);
 

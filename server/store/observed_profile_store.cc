@@ -27,6 +27,11 @@ absl::StatusOr<ProfileSummary> ObservedProfileStore::Put(const StoredProfile& pr
   return Observe("put", [&] { return store_.Put(profile, request_id); });
 }
 
+absl::StatusOr<ProfileSummary> ObservedProfileStore::Replace(const StoredProfile& profile,
+                                                             const ReplaceTerms& terms) {
+  return Observe("replace", [&] { return store_.Replace(profile, terms); });
+}
+
 absl::StatusOr<StoredProfile> ObservedProfileStore::Get(const std::string& id) {
   return Observe("get", [&] { return store_.Get(id); });
 }

@@ -18,8 +18,8 @@ class StoreObserver {
   virtual void OnOperation(std::string_view operation, absl::StatusCode code, double seconds) = 0;
 };
 
-inline constexpr std::string_view kStoreOperations[] = {"put",  "get",    "get_summary",
-                                                        "list", "delete", "check"};
+inline constexpr std::string_view kStoreOperations[] = {"put",  "replace", "get",  "get_summary",
+                                                        "list", "delete",  "check"};
 
 // Lifetime: borrows all three.
 class ObservedProfileStore final : public ProfileStore {
@@ -29,6 +29,8 @@ class ObservedProfileStore final : public ProfileStore {
 
   absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
                                      const std::string& request_id) override;
+  absl::StatusOr<ProfileSummary> Replace(const StoredProfile& profile,
+                                         const ReplaceTerms& terms) override;
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;

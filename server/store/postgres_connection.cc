@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/store/disk_space.h"
 
 namespace stepcast::server {
 
@@ -27,11 +28,12 @@ constexpr std::string_view kUnavailable[] = {
     "40",     // serialization failure, deadlock, outcome of a commit unknown
     "42501",  // what we may do
     "42P01",  // a table was removed
-    "53",     // disk full (53100), out of memory, too many connections
+    "53",     // out of memory, too many connections
     "55P03",  // a lock is held by another
     "57",     // statement timeout, shut down, starting up
     "58",     // the machine below it: I/O errors
 };
+constexpr std::string_view kFullDisk[] = {"53100"};
 constexpr std::string_view kCorrupt[] = {"XX001", "XX002"};
 constexpr std::string_view kTooLong[] = {"54000", "22001"};
 
@@ -63,6 +65,14 @@ absl::Status PostgresError(std::string_view sqlstate, std::string_view doing,
       absl::StrCat("cannot ", std::string(doing), ": ", OneLine(said), where);
   ErrorDetails details;
   if (!state.empty()) details.metadata["sqlstate"] = state;
+  if (IsOneOf(state, kFullDisk)) {
+    details.metadata["cause"] = message;
+    return DiskFull({.where = "the database's disk",
+                     .todo =
+                         "make its volume larger, or delete profiles that nobody needs any more "
+                         "and have PostgreSQL VACUUM; what is stored is still answered",
+                     .metadata = std::move(details.metadata)});
+  }
   if (state.empty() || IsOneOf(state, kUnavailable)) {
     details.reason = "STORE_UNAVAILABLE";
     details.retry_delay_ms = kRetryDelayMs;

@@ -17,8 +17,9 @@ namespace stepcast::server {
 
 // The error of the store that stands for a failure of PostgreSQL.
 // By the SQLSTATE, of which an empty one stands for a lost or refused connection:
-//   UNAVAILABLE, reason STORE_UNAVAILABLE: the database is away, full, read-only, too slow or busy
-//     with others, or does not let us in
+//   RESOURCE_EXHAUSTED, reason DISK_FULL: its disk is (53100)
+//   UNAVAILABLE, reason STORE_UNAVAILABLE: the database is away, read-only, too slow or busy with
+//     others, or does not let us in
 //   DATA_LOSS, reason STORE_CORRUPT: it says that its files are damaged
 //   RESOURCE_EXHAUSTED, reason STORE_FULL: a value is longer than it takes
 //   INTERNAL, reason STORE_INTERNAL: anything else, which is a mistake of ours

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "server/store/disk_space.h"
 #include "server/store/postgres_schema.h"
 #include "server/store/store_error.h"
 
@@ -67,6 +68,18 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnectionPool::Conn
                                     : end_ns + std::clamp(end_ns - start_ns, kMinPauseMs * kNsPerMs,
                                                           kMaxPauseMs * kNsPerMs);
   return made;
+}
+
+void PostgresConnectionPool::NoteFull(const absl::Status& status) {
+  if (!IsDiskFull(status)) return;
+  MutexLock lock(mutex_);
+  full_ = status;
+  full_until_ns_ = NowNs() + kFullNs;
+}
+
+absl::Status PostgresConnectionPool::CheckRoom() {
+  MutexLock lock(mutex_);
+  return NowNs() < full_until_ns_ ? full_ : absl::OkStatus();
 }
 
 void PostgresConnectionPool::GiveBack(std::unique_ptr<PostgresConnection> connection) {

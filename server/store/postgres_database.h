@@ -61,6 +61,9 @@ class PostgresConnectionPool {
   // STORE_UNAVAILABLE, if there is none.
   absl::StatusOr<Lease> Take();
 
+  // DISK_FULL for kFullNs after a write failed with it: nothing else says when there is room again.
+  absl::Status CheckRoom();
+
   // Runs `body`, which is given a connection and does a transaction of its own, and again, up to
   // kAttempts times, where it failed only because of another transaction (MayRunAgain).
   template <typename Body>
@@ -68,6 +71,7 @@ class PostgresConnectionPool {
 
  private:
   static constexpr int kAttempts = 5;
+  static constexpr int64_t kFullNs = 60'000'000'000;
 
   // The status a result carries, for both kinds of result.
   static const absl::Status& StatusOf(const absl::Status& status) { return status; }
@@ -77,6 +81,7 @@ class PostgresConnectionPool {
   }
 
   absl::StatusOr<std::unique_ptr<PostgresConnection>> Connect();
+  void NoteFull(const absl::Status& status);
   // Null: the connection is gone, another may be made in its place.
   void GiveBack(std::unique_ptr<PostgresConnection> connection);
 
@@ -87,6 +92,8 @@ class PostgresConnectionPool {
   int lent_ STEPCAST_GUARDED_BY(mutex_) = 0;
   absl::Status refused_ STEPCAST_GUARDED_BY(mutex_);              // of the last attempt to connect
   int64_t no_attempt_before_ns_ STEPCAST_GUARDED_BY(mutex_) = 0;  // of the steady clock
+  absl::Status full_ STEPCAST_GUARDED_BY(mutex_);                 // of the last write that met it
+  int64_t full_until_ns_ STEPCAST_GUARDED_BY(mutex_) = 0;         // of the steady clock
 };
 
 template <typename Body>
@@ -95,6 +102,7 @@ auto PostgresConnectionPool::Run(Body body) -> decltype(body(std::declval<Postgr
     absl::StatusOr<Lease> connection = Take();
     if (!connection.ok()) return connection.status();
     auto result = body(**connection);
+    NoteFull(StatusOf(result));
     if (attempt == kAttempts || !MayRunAgain(StatusOf(result))) return result;
   }
 }

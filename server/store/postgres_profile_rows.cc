@@ -1,5 +1,6 @@
 #include "server/store/postgres_profile_rows.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ namespace {
 #define STEPCAST_SUMMARY                                                                     \
   "id, digest, etag, display_name, model, framework, label_keys, label_values, batch_size, " \
   "parameter_servers, operation_count, step_count, "                                         \
-  "size_bytes, create_time_ns, owner"
+  "size_bytes, create_time_ns, owner, update_time_ns"
 
 constexpr char kPostgresFindProfile[] =
     "SELECT " STEPCAST_SUMMARY " FROM stepcast_profiles WHERE id = $1";
@@ -30,8 +31,8 @@ constexpr char kPostgresListProfiles[] =
     "(SELECT FROM unnest($3, $4) AS term "
     "(key, value) WHERE label_values[array_position(label_keys, key)] IS DISTINCT FROM value) "
     "ORDER BY id LIMIT $6 + 1";
-constexpr int kChecksumColumn = 15;
-constexpr int kContentColumn = 16;
+constexpr int kChecksumColumn = 16;
+constexpr int kContentColumn = 17;
 
 ProfileSummary SummaryAt(const PostgresResult& result, int row) {
   const auto text = [&](int column) { return std::string(result.Bytes(row, column)); };
@@ -53,6 +54,8 @@ ProfileSummary SummaryAt(const PostgresResult& result, int row) {
   summary.size_bytes = result.Integer(row, 12);
   summary.create_time_ns = result.Integer(row, 13);
   summary.owner = text(14);
+  // Of a replica that is older than this column.
+  summary.update_time_ns = std::max(result.Integer(row, 15), summary.create_time_ns);
   return summary;
 }
 
@@ -158,12 +161,13 @@ absl::Status InsertProfile(PostgresConnection& connection, int64_t sequence,
       .Integer(summary.size_bytes)
       .Integer(summary.create_time_ns)
       .Bytes(summary.owner)
+      .Integer(summary.update_time_ns)
       .Integer(content_bytes)
       .Integer(sequence);
   return connection
       .Run("INSERT INTO stepcast_profiles (" STEPCAST_SUMMARY
            ", content_bytes, sequence) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7, "
-           "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+           "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
            parameters)
       .status();
 }
@@ -198,8 +202,8 @@ absl::StatusOr<std::optional<RequestRow>> FindRequest(PostgresConnection& connec
   PostgresParameters parameters;
   parameters.Bytes(request_id);
   const absl::StatusOr<PostgresResult> result = connection.Run(
-      "SELECT profile_id, digest, etag, owner, create_time_ns FROM stepcast_requests WHERE "
-      "request_id = $1",
+      "SELECT profile_id, digest, etag, owner, create_time_ns, update_time_ns FROM "
+      "stepcast_requests WHERE request_id = $1",
       parameters);
   if (!result.ok()) return result.status();
   if (result->rows() == 0) return std::optional<RequestRow>();
@@ -208,7 +212,8 @@ absl::StatusOr<std::optional<RequestRow>> FindRequest(PostgresConnection& connec
                     .digest = text(1),
                     .etag = text(2),
                     .owner = text(3),
-                    .create_time_ns = result->Integer(0, 4)};
+                    .create_time_ns = result->Integer(0, 4),
+                    .update_time_ns = std::max(result->Integer(0, 4), result->Integer(0, 5))};
 }
 
 absl::Status InsertRequest(PostgresConnection& connection, const std::string& request_id,
@@ -221,11 +226,12 @@ absl::Status InsertRequest(PostgresConnection& connection, const std::string& re
       .Bytes(stored.digest)
       .Bytes(stored.etag)
       .Bytes(stored.owner)
-      .Integer(stored.create_time_ns);
+      .Integer(stored.create_time_ns)
+      .Integer(stored.update_time_ns);
   const absl::StatusOr<PostgresResult> inserted = connection.Run(
       "INSERT INTO stepcast_requests (sequence, request_id, profile_id, digest, etag, owner, "
-      "create_time_ns) "
-      "SELECT coalesce(max(sequence), 0) + 1, $1, $2, $3, $4, $5, $6 FROM stepcast_requests "
+      "create_time_ns, update_time_ns) "
+      "SELECT coalesce(max(sequence), 0) + 1, $1, $2, $3, $4, $5, $6, $7 FROM stepcast_requests "
       "RETURNING sequence",
       parameters);
   if (!inserted.ok()) return inserted.status();

@@ -1,5 +1,7 @@
 #include "server/store/postgres_profile_store.h"
 
+#include <utility>
+
 #include "server/store/postgres_connection.h"
 #include "server/store/postgres_profile_rows.h"
 #include "server/store/profile_rules.h"
@@ -18,8 +20,19 @@ absl::StatusOr<std::unique_ptr<PostgresProfileStore>> PostgresProfileStore::Open
 
 absl::StatusOr<ProfileSummary> PostgresProfileStore::Put(const StoredProfile& profile,
                                                          const std::string& request_id) {
-  return connections_.Run(
-      [&](PostgresConnection& connection) { return PutOn(connection, profile, request_id); });
+  return connections_.Run([&](PostgresConnection& connection) {
+    return WriteOn(connection, profile, {.request_id = request_id});
+  });
+}
+
+absl::StatusOr<ProfileSummary> PostgresProfileStore::Replace(const StoredProfile& profile,
+                                                             const ReplaceTerms& terms) {
+  absl::StatusOr<ProfileSummary> stored = connections_.Run([&](PostgresConnection& connection) {
+    return WriteOn(connection, profile, {.request_id = terms.request_id, .replace = terms});
+  });
+  // Where the connection broke it may have been committed.
+  if (stored.ok() || absl::IsUnavailable(stored.status())) generation_->Change();
+  return stored;
 }
 
 absl::StatusOr<StoredProfile> PostgresProfileStore::Get(const std::string& id) {
@@ -55,64 +68,64 @@ absl::Status PostgresProfileStore::Delete(const std::string& id, const std::stri
 }
 
 absl::StatusOr<PostgresProfileStore::Found> PostgresProfileStore::Look(
-    PostgresConnection& connection, const StoredProfile& profile, const std::string& request_id,
+    PostgresConnection& connection, const StoredProfile& profile, const WriteTerms& terms,
     const TotalsRow& totals) {
-  const ProfileSummary& summary = profile.summary;
-  absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(connection, summary.id);
+  const ProfileSummary& wanted = profile.summary;
+  absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(connection, wanted.id);
   if (!there.ok()) return there.status();
-  if (!request_id.empty()) {
-    const absl::StatusOr<std::optional<RequestRow>> seen = FindRequest(connection, request_id);
+  if (!terms.request_id.empty()) {
+    const absl::StatusOr<std::optional<RequestRow>> seen =
+        FindRequest(connection, terms.request_id);
     if (!seen.ok()) return seen.status();
     if (seen->has_value()) {
-      absl::StatusOr<ProfileSummary> again = AnswerAgain(request_id, **seen, *there, summary);
+      absl::StatusOr<ProfileSummary> again = AnswerAgain(terms.request_id, **seen, *there, wanted);
       if (!again.ok()) return again.status();
-      return Found{.again = *std::move(again), .there = {}};
+      return Found{.answer = *std::move(again), .there = {}};
     }
   }
-  if (!there->has_value()) {
-    if (absl::Status quota = CheckQuota(connection, profile, totals); !quota.ok()) return quota;
-  } else if ((*there)->digest != summary.digest) {
-    return ProfileExists(summary.id, (*there)->digest, summary.digest);
+  const absl::StatusOr<bool> is_new = IsToBeWritten(wanted, *there, terms);
+  if (!is_new.ok()) return is_new.status();
+  if (*is_new) {
+    const std::string& owner = there->has_value() ? (*there)->owner : wanted.owner;
+    absl::Status quota = CheckQuota(connection, owner, GrowthOf(profile, *there), totals);
+    if (!quota.ok()) return quota;
   }
-  return Found{.again = {}, .there = *std::move(there)};
+  return Found{.answer = {}, .there = *std::move(there), .is_to_be_written = *is_new};
 }
 
 absl::Status PostgresProfileStore::CheckQuota(PostgresConnection& connection,
-                                              const StoredProfile& profile,
+                                              const std::string& owner, const TotalsRow& growth,
                                               const TotalsRow& totals) {
   const StoreLimits limits = limits_.Get();
-  const std::string& owner = profile.summary.owner;
-  const auto new_bytes = static_cast<int64_t>(profile.content.size());
   if (HasShareLimit(owner, limits)) {
     // Asked after the totals were locked, not with them: a statement that waited for a lock sees
     // other tables as they were before.
     const absl::StatusOr<TotalsRow> owned = ReadOwned(connection, owner);
     if (!owned.ok()) return owned.status();
-    if (absl::Status share = CheckShare(owner, *owned, limits, new_bytes); !share.ok())
-      return share;
+    if (absl::Status share = CheckShare(owner, *owned, limits, growth); !share.ok()) return share;
   }
-  return CheckRoom(totals, limits, new_bytes);
+  return CheckRoom(totals, limits, growth);
 }
 
-absl::StatusOr<ProfileSummary> PostgresProfileStore::PutOn(PostgresConnection& connection,
-                                                           const StoredProfile& profile,
-                                                           const std::string& request_id) {
+absl::StatusOr<ProfileSummary> PostgresProfileStore::WriteOn(PostgresConnection& connection,
+                                                             const StoredProfile& profile,
+                                                             const WriteTerms& terms) {
   // First without a turn: most repetitions and refusals end here, and a content that is not to be
   // stored is not sent.
   const absl::StatusOr<TotalsRow> totals = ReadTotals(connection);
   if (!totals.ok()) return totals.status();
-  const absl::StatusOr<Found> found = Look(connection, profile, request_id, *totals);
+  const absl::StatusOr<Found> found = Look(connection, profile, terms, *totals);
   if (!found.ok()) return found.status();
-  if (found->again.has_value()) return *found->again;
-  if (found->there.has_value() && request_id.empty()) return *found->there;
+  if (found->answer.has_value()) return *found->answer;
+  if (!found->is_to_be_written && terms.request_id.empty()) return *found->there;
 
-  return Write(connection, profile, request_id, !found->there.has_value());
+  return WriteInTurn(connection, profile, terms, found->is_to_be_written);
 }
 
-absl::StatusOr<ProfileSummary> PostgresProfileStore::Write(PostgresConnection& connection,
-                                                           const StoredProfile& profile,
-                                                           const std::string& request_id,
-                                                           bool seems_new) {
+absl::StatusOr<ProfileSummary> PostgresProfileStore::WriteInTurn(PostgresConnection& connection,
+                                                                 const StoredProfile& profile,
+                                                                 const WriteTerms& terms,
+                                                                 bool seems_new) {
   PostgresTransaction transaction(connection);
   if (!transaction.status().ok()) return transaction.status();
   std::optional<int64_t> sequence;
@@ -124,14 +137,14 @@ absl::StatusOr<ProfileSummary> PostgresProfileStore::Write(PostgresConnection& c
   const absl::StatusOr<TotalsRow> totals = LockTotals(connection);
   if (!totals.ok()) return totals.status();
   // Another may have had its turn meanwhile, so all is asked again.
-  const absl::StatusOr<Found> found = Look(connection, profile, request_id, *totals);
+  const absl::StatusOr<Found> found = Look(connection, profile, terms, *totals);
   if (!found.ok()) return found.status();
-  if (found->again.has_value()) return *found->again;
-  absl::StatusOr<ProfileSummary> stored = Settle(connection, profile, found->there, sequence);
+  if (found->answer.has_value()) return *found->answer;
+  absl::StatusOr<ProfileSummary> stored = Settle(connection, profile, *found, sequence);
   if (!stored.ok()) return stored;
-  if (!request_id.empty()) {
+  if (!terms.request_id.empty()) {
     if (absl::Status status =
-            InsertRequest(connection, request_id, *stored, limits_.Get().max_request_ids);
+            InsertRequest(connection, terms.request_id, *stored, limits_.Get().max_request_ids);
         !status.ok())
       return status;
   }
@@ -139,35 +152,29 @@ absl::StatusOr<ProfileSummary> PostgresProfileStore::Write(PostgresConnection& c
   return stored;
 }
 
-absl::StatusOr<ProfileSummary> PostgresProfileStore::Settle(
-    PostgresConnection& connection, const StoredProfile& profile,
-    const std::optional<ProfileSummary>& there, std::optional<int64_t> sequence) {
-  if (there.has_value()) {
+absl::StatusOr<ProfileSummary> PostgresProfileStore::Settle(PostgresConnection& connection,
+                                                            const StoredProfile& profile,
+                                                            const Found& found,
+                                                            std::optional<int64_t> sequence) {
+  if (!found.is_to_be_written) {
     const absl::Status deleted =
         sequence.has_value() ? DeleteContent(connection, *sequence) : absl::OkStatus();
-    return deleted.ok() ? absl::StatusOr<ProfileSummary>(*there) : deleted;
+    return deleted.ok() ? absl::StatusOr<ProfileSummary>(*found.there) : deleted;
   }
-  if (!sequence.has_value()) {  // it was deleted since
+  if (!sequence.has_value()) {  // it was deleted or replaced since
     const absl::StatusOr<int64_t> inserted = InsertContent(connection, profile);
     if (!inserted.ok()) return inserted.status();
     sequence = *inserted;
   }
-  return PutNew(connection, *sequence, profile);
-}
-
-absl::StatusOr<ProfileSummary> PostgresProfileStore::PutNew(PostgresConnection& connection,
-                                                            int64_t sequence,
-                                                            const StoredProfile& profile) {
-  absl::StatusOr<std::string> etag = NewEtag();
-  if (!etag.ok()) return etag.status();
-  ProfileSummary stored = profile.summary;
-  stored.etag = *std::move(etag);
-  stored.create_time_ns = clock_.WallNs();
-  if (absl::Status status =
-          InsertProfile(connection, sequence, stored, static_cast<int64_t>(profile.content.size()));
-      !status.ok())
-    return status;
-  return stored;
+  absl::StatusOr<ProfileSummary> written = AsWritten(profile.summary, found.there, clock_.WallNs());
+  if (!written.ok()) return written.status();
+  absl::Status status =
+      found.there.has_value() ? DeleteProfile(connection, profile.summary.id) : absl::OkStatus();
+  if (status.ok())
+    status = InsertProfile(connection, *sequence, *written,
+                           static_cast<int64_t>(profile.content.size()));
+  if (!status.ok()) return status;
+  return written;
 }
 
 absl::Status PostgresProfileStore::DeleteOn(PostgresConnection& connection, const std::string& id,

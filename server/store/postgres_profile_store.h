@@ -31,6 +31,8 @@ class PostgresProfileStore final : public ProfileStore {
 
   absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
                                      const std::string& request_id) override;
+  absl::StatusOr<ProfileSummary> Replace(const StoredProfile& profile,
+                                         const ReplaceTerms& terms) override;
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
@@ -41,10 +43,11 @@ class PostgresProfileStore final : public ProfileStore {
   uint64_t Generation() const override { return generation_->Current(); }
 
  private:
-  // The profiles that a Put finds.
+  // The profiles that a Put or Replace finds.
   struct Found {
-    std::optional<ProfileSummary> again;  // the request was there before, and this is its answer
-    std::optional<ProfileSummary> there;  // the id has the same content already
+    std::optional<ProfileSummary> answer;  // that of the same request before
+    std::optional<ProfileSummary> there;   // what has the id
+    bool is_to_be_written = false;
   };
 
   PostgresProfileStore(PostgresDatabase& database, const StoreLimits& limits, const Clock& clock,
@@ -55,20 +58,18 @@ class PostgresProfileStore final : public ProfileStore {
         generation_(std::move(generation)) {}
 
   absl::StatusOr<Found> Look(PostgresConnection& connection, const StoredProfile& profile,
-                             const std::string& request_id, const TotalsRow& totals);
-  absl::Status CheckQuota(PostgresConnection& connection, const StoredProfile& profile,
-                          const TotalsRow& totals);
-  absl::StatusOr<ProfileSummary> PutOn(PostgresConnection& connection, const StoredProfile& profile,
-                                       const std::string& request_id);
-  absl::StatusOr<ProfileSummary> Write(PostgresConnection& connection, const StoredProfile& profile,
-                                       const std::string& request_id, bool seems_new);
+                             const WriteTerms& terms, const TotalsRow& totals);
+  absl::Status CheckQuota(PostgresConnection& connection, const std::string& owner,
+                          const TotalsRow& growth, const TotalsRow& totals);
+  absl::StatusOr<ProfileSummary> WriteOn(PostgresConnection& connection,
+                                         const StoredProfile& profile, const WriteTerms& terms);
+  absl::StatusOr<ProfileSummary> WriteInTurn(PostgresConnection& connection,
+                                             const StoredProfile& profile, const WriteTerms& terms,
+                                             bool seems_new);
   // `sequence` is that of the content if it was sent already.
   absl::StatusOr<ProfileSummary> Settle(PostgresConnection& connection,
-                                        const StoredProfile& profile,
-                                        const std::optional<ProfileSummary>& there,
+                                        const StoredProfile& profile, const Found& found,
                                         std::optional<int64_t> sequence);
-  absl::StatusOr<ProfileSummary> PutNew(PostgresConnection& connection, int64_t sequence,
-                                        const StoredProfile& profile);
   absl::Status DeleteOn(PostgresConnection& connection, const std::string& id,
                         const std::string& etag);
 

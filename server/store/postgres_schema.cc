@@ -136,8 +136,14 @@ CREATE TRIGGER stepcast_profile_removed_from_owner AFTER DELETE ON stepcast_prof
   EXECUTE FUNCTION stepcast_profile_removed_from_owner();
 )sql";
 
+// 0: of before, or of a replica that is older than this; then it is when the profile was created.
+constexpr char kPostgresVersion4[] = R"sql(
+ALTER TABLE stepcast_profiles ADD COLUMN update_time_ns bigint NOT NULL DEFAULT 0;
+ALTER TABLE stepcast_requests ADD COLUMN update_time_ns bigint NOT NULL DEFAULT 0;
+)sql";
+
 constexpr const char* kPostgresMigrations[] = {kPostgresVersion1, kPostgresVersion2,
-                                               kPostgresVersion3};
+                                               kPostgresVersion3, kPostgresVersion4};
 
 // One at a time in a database; the number is "STPC".
 constexpr char kLock[] = "SELECT pg_advisory_xact_lock(1398034499)";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
@@ -46,17 +47,57 @@ absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const 
   if (first.profile_id != summary.id || first.digest != summary.digest)
     return RequestIdReused(request_id, first.profile_id);
   if (there.has_value() && there->etag == first.etag) return *there;
-  // Deleted since. A late repetition of the request must not bring it back.
+  // Deleted or replaced since. A late repetition of the request must not bring it back.
   ProfileSummary then = summary;
   then.etag = first.etag;
   then.owner = first.owner;
   then.create_time_ns = first.create_time_ns;
+  then.update_time_ns = first.update_time_ns;
   return then;
 }
 
-absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits, int64_t new_bytes) {
-  if (totals.profiles >= limits.max_profiles) return StoreFull("max_profiles", limits.max_profiles);
-  if (new_bytes > limits.max_total_bytes - totals.content_bytes)
+absl::StatusOr<bool> IsToBeWritten(const ProfileSummary& wanted,
+                                   const std::optional<ProfileSummary>& there,
+                                   const WriteTerms& terms) {
+  if (!terms.replace.has_value()) {
+    if (!there.has_value()) return true;
+    if (there->digest != wanted.digest)
+      return ProfileExists(wanted.id, there->digest, wanted.digest);
+    return false;
+  }
+  const std::string& etag = terms.replace->etag;
+  if (!there.has_value() && !terms.replace->allow_missing) return ProfileNotFound(wanted.id);
+  const std::string stored_etag = there.has_value() ? there->etag : "";
+  if (!etag.empty() && etag != stored_etag) return EtagMismatch(wanted.id, etag, stored_etag);
+  return !there.has_value() || there->digest != wanted.digest ||
+         there->display_name != wanted.display_name || there->labels != wanted.labels;
+}
+
+absl::StatusOr<ProfileSummary> AsWritten(const ProfileSummary& wanted,
+                                         const std::optional<ProfileSummary>& there,
+                                         int64_t now_ns) {
+  absl::StatusOr<std::string> etag = NewEtag();
+  if (!etag.ok()) return etag.status();
+  ProfileSummary written = wanted;
+  written.etag = *std::move(etag);
+  if (there.has_value()) written.owner = there->owner;
+  written.create_time_ns = there.has_value() ? there->create_time_ns : now_ns;
+  written.update_time_ns = now_ns;
+  return written;
+}
+
+TotalsRow GrowthOf(const StoredProfile& profile, const std::optional<ProfileSummary>& there) {
+  const auto bytes = static_cast<int64_t>(profile.content.size());
+  if (!there.has_value()) return {.profiles = 1, .content_bytes = bytes};
+  return {.profiles = 0, .content_bytes = bytes - there->size_bytes};
+}
+
+absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits,
+                       const TotalsRow& growth) {
+  if (growth.profiles > 0 && totals.profiles >= limits.max_profiles)
+    return StoreFull("max_profiles", limits.max_profiles);
+  if (growth.content_bytes > 0 &&
+      growth.content_bytes > limits.max_total_bytes - totals.content_bytes)
     return StoreFull("max_total_bytes", limits.max_total_bytes);
   return absl::OkStatus();
 }
@@ -66,21 +107,22 @@ bool HasShareLimit(const std::string& owner, const StoreLimits& limits) {
 }
 
 absl::Status CheckShare(const std::string& owner, const TotalsRow& owned, const StoreLimits& limits,
-                        int64_t new_bytes) {
-  if (limits.max_client_profiles > 0 && owned.profiles >= limits.max_client_profiles) {
+                        const TotalsRow& growth) {
+  if (growth.profiles > 0 && limits.max_client_profiles > 0 &&
+      owned.profiles >= limits.max_client_profiles) {
     return ClientQuotaExceeded({.client = owner,
                                 .limit = "max_client_profiles",
                                 .value = limits.max_client_profiles,
                                 .used = owned.profiles,
                                 .wanted = 1});
   }
-  if (limits.max_client_store_bytes > 0 &&
-      new_bytes > limits.max_client_store_bytes - owned.content_bytes) {
+  if (growth.content_bytes > 0 && limits.max_client_store_bytes > 0 &&
+      growth.content_bytes > limits.max_client_store_bytes - owned.content_bytes) {
     return ClientQuotaExceeded({.client = owner,
                                 .limit = "max_client_store_bytes",
                                 .value = limits.max_client_store_bytes,
                                 .used = owned.content_bytes,
-                                .wanted = new_bytes});
+                                .wanted = growth.content_bytes});
   }
   return absl::OkStatus();
 }

@@ -35,13 +35,35 @@ struct RequestRow {
   std::string etag;
   std::string owner;
   int64_t create_time_ns = 0;
+  int64_t update_time_ns = 0;
 };
 
-// The totals of the whole store, or of one owner.
+// The terms of a write: of a Put, or of a Replace.
+struct WriteTerms {
+  std::string request_id;
+  std::optional<ReplaceTerms> replace;  // none: what is there stays
+};
+
+// True: `wanted` is to be written, in place of `there` if anything is. False: `there` says the same
+// and is the answer. Errors: those of Put and Replace that hang on what is there.
+absl::StatusOr<bool> IsToBeWritten(const ProfileSummary& wanted,
+                                   const std::optional<ProfileSummary>& there,
+                                   const WriteTerms& terms);
+
+// `wanted` as it is written, with a new etag and the time: of `there`, if it replaces that, it has
+// the owner and the time of creation.
+absl::StatusOr<ProfileSummary> AsWritten(const ProfileSummary& wanted,
+                                         const std::optional<ProfileSummary>& there,
+                                         int64_t now_ns);
+
+// The totals of the whole store, or of one owner; or by how much they grow.
 struct TotalsRow {
   int64_t profiles = 0;
   int64_t content_bytes = 0;
 };
+
+// The growth of totals when `profile` is written in place of `there`, if anything is.
+TotalsRow GrowthOf(const StoredProfile& profile, const std::optional<ProfileSummary>& there);
 
 // The answer to a repetition of the request that left `first`: what it stored, though it may be
 // deleted since. `there` is what has the id now. REQUEST_ID_REUSED if `summary` is of something
@@ -50,15 +72,15 @@ absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const 
                                            const std::optional<ProfileSummary>& there,
                                            const ProfileSummary& summary);
 
-// STORE_FULL if one more profile with so many bytes is too much.
-absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits, int64_t new_bytes);
+// STORE_FULL if such a growth is too much. What does not grow is never too much, though the limit
+// was lowered.
+absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits, const TotalsRow& growth);
 
 // True if the owner has a limit of its own, so that what it has must be known.
 bool HasShareLimit(const std::string& owner, const StoreLimits& limits);
-// CLIENT_QUOTA_EXCEEDED if one more profile with so many bytes is too much for the owner. REQUIRES:
-// HasShareLimit.
+// CLIENT_QUOTA_EXCEEDED if such a growth is too much for the owner. REQUIRES: HasShareLimit.
 absl::Status CheckShare(const std::string& owner, const TotalsRow& owned, const StoreLimits& limits,
-                        int64_t new_bytes);
+                        const TotalsRow& growth);
 
 // The limits of a store that serves meanwhile.
 //

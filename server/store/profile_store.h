@@ -1,11 +1,12 @@
 // The keyed store of profiles, behind one interface: in memory, on disk (SQLite), and in a database
 // that several processes share (PostgreSQL).
 //
-// A stored profile never changes; its content is bytes the store does not look into. What Put has
-// acknowledged is durable where the store is. Threads: safe. Calls may block on the disk, so they
-// belong on a pool, never in a reactor. Failure: the codes named below; UNAVAILABLE, reason
-// STORE_UNAVAILABLE, with RetryInfo, where the medium fails (disk full, file gone); DATA_LOSS,
-// reason STORE_CORRUPT, where it is damaged. A call that failed has changed nothing.
+// A stored profile changes only as a whole (Replace); its content is bytes the store does not look
+// into. What Put and Replace have acknowledged is durable where the store is. Threads: safe. Calls
+// may block on the disk, so they belong on a pool, never in a reactor. Failure: the codes named
+// below; RESOURCE_EXHAUSTED, reason DISK_FULL, of writes where the disk takes no more, UNAVAILABLE,
+// reason STORE_UNAVAILABLE, with RetryInfo, where the medium fails otherwise (file gone);
+// DATA_LOSS, reason STORE_CORRUPT, where it is damaged. A call that failed has changed nothing.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,7 @@ struct ProfileSummary {
   int32_t step_count = 0;
   int64_t size_bytes = 0;
   int64_t create_time_ns = 0;  // since the Unix epoch
+  int64_t update_time_ns = 0;  // the same, of the last change
 
   friend bool operator==(const ProfileSummary&, const ProfileSummary&) = default;
 };
@@ -62,6 +64,13 @@ struct ProfileFilter {
   std::optional<std::string> model;
   std::map<std::string, std::string> labels;  // key -> value it must have
   std::vector<std::string> present_labels;    // keys that must be there
+};
+
+// The terms of a replacement.
+struct ReplaceTerms {
+  std::string etag;            // what is there must have it; empty: any
+  bool allow_missing = false;  // stores the profile where there is none
+  std::string request_id;      // as in Put
 };
 
 struct ListQuery {
@@ -87,9 +96,17 @@ class ProfileStore {
   // id is taken by another digest. RESOURCE_EXHAUSTED, with the quota subject, if a limit is
   // reached: reason CLIENT_QUOTA_EXCEEDED one of its owner's share, STORE_FULL one of the store.
   // What is there already belongs to its first owner, and counts for nobody else. etag and
-  // create_time_ns are set by the store, the rest is kept as given.
+  // both times are set by the store, the rest is kept as given. REQUIRES: size_bytes is the
+  // content's.
   virtual absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
                                              const std::string& request_id) = 0;
+  // Puts `profile` in place of what is stored under its id: who reads has one or the other, never
+  // none. Owner and create_time_ns stay. What has the same digest, display name and labels already
+  // is left as it is, etag included. NOT_FOUND as Get, unless missing is allowed; ABORTED, reason
+  // ETAG_MISMATCH, if an etag is asked for and not there. RESOURCE_EXHAUSTED as Put, by what the
+  // store and its owner have more afterwards. A request_id as in Put, looked for before the etag.
+  virtual absl::StatusOr<ProfileSummary> Replace(const StoredProfile& profile,
+                                                 const ReplaceTerms& terms) = 0;
   // NOT_FOUND, reason PROFILE_NOT_FOUND, with the resource. DATA_LOSS, reason PROFILE_CORRUPT, if
   // the stored bytes are not those that were put.
   virtual absl::StatusOr<StoredProfile> Get(const std::string& id) = 0;
@@ -104,10 +121,10 @@ class ProfileStore {
   virtual void SetLimits(const StoreLimits& limits) = 0;
   // OK while the store can serve. For readiness.
   virtual absl::Status Check() = 0;
-  // Changes whenever what a profile's name stands for may have changed: after a deletion, here or
-  // by another process on the same store. Read it before the store; what was read may be used as
-  // long as it is still the same. A Delete commits, then changes it, then returns; another
-  // process's is known here soon after. Cost: some nanoseconds, no lock.
+  // Changes whenever what a profile's name stands for may have changed: after a deletion or a
+  // replacement, here or by another process on the same store. Read it before the store; what was
+  // read may be used as long as it is still the same. A Delete or Replace commits, then changes it,
+  // then returns; another process's is known here soon after. Cost: some nanoseconds, no lock.
   virtual uint64_t Generation() const = 0;
 };
 

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "server/store/data_directory.h"
+#include "server/store/disk_space.h"
 #include "server/store/sqlite_connection.h"
 #include "server/store/sqlite_database.h"
 #include "server/store/sqlite_profile_rows.h"
@@ -74,6 +75,14 @@ absl::Status Copy(const std::string& from, const std::string& to) {
   return CheckContents(**target);
 }
 
+// What is full is where the copy goes.
+absl::Status WithPlace(const absl::Status& status, const std::string& file) {
+  if (!IsDiskFull(status)) return status;
+  return DiskFull({.where = absl::StrCat("the disk of ", file),
+                   .todo = "free some of it, or name a place on another; nothing was left there",
+                   .metadata = DetailsOf(status).metadata});
+}
+
 }  // namespace
 
 absl::Status BackUpSqlite(const std::string& directory, const std::string& file) {
@@ -83,7 +92,8 @@ absl::Status BackUpSqlite(const std::string& directory, const std::string& file)
   if (!Exists(database))
     return Refused(absl::StatusCode::kNotFound, "STORE_MISSING", directory, "holds no database");
   const NewFile copy(file);
-  if (absl::Status copied = Copy(database, copy.path()); !copied.ok()) return copied;
+  if (absl::Status copied = Copy(database, copy.path()); !copied.ok())
+    return WithPlace(copied, file);
   return copy.Place();
 }
 
@@ -100,7 +110,8 @@ absl::Status RestoreSqlite(const std::string& file, const std::string& directory
                      "is there already");
   }
   const NewFile copy(database);
-  if (absl::Status copied = Copy(file, copy.path()); !copied.ok()) return copied;
+  if (absl::Status copied = Copy(file, copy.path()); !copied.ok())
+    return WithPlace(copied, database);
   return copy.Place();
 }
 

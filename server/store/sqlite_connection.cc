@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/store/disk_space.h"
 
 namespace stepcast::server {
 
@@ -15,19 +16,32 @@ namespace {
 
 ErrorDetails Details(int code) { return {.metadata = {{"sqlite_code", absl::StrCat(code)}}}; }
 
+// With what the system said to the connection's last call. REQUIRES: that gave the code.
+absl::Status ErrorOf(sqlite3* database, int code, std::string_view doing) {
+  const int system_error = database == nullptr ? 0 : sqlite3_system_errno(database);
+  return SqliteError(code, doing, system_error);
+}
+
 }  // namespace
 
-absl::Status SqliteError(int code, std::string_view doing) {
+absl::Status SqliteError(int code, std::string_view doing, int system_error) {
+  const int primary = code & 0xff;
+  const bool met_system = primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN;
   const std::string message = absl::StrCat("cannot ", std::string(doing), ": ",
                                            sqlite3_errstr(code), " (SQLite code ", code, ")");
   ErrorDetails details = Details(code);
+  if (code == SQLITE_FULL || (met_system && MeansDiskFull(system_error))) {
+    details.metadata["cause"] = message;
+    return DiskFull({.where = "the disk",
+                     .todo = "free some of it, or make it larger",
+                     .metadata = std::move(details.metadata)});
+  }
   if (code == SQLITE_IOERR_CORRUPTFS) code = SQLITE_CORRUPT;
   switch (code & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:
     case SQLITE_DONE:
       return absl::OkStatus();
-    case SQLITE_FULL:
     case SQLITE_IOERR:
     case SQLITE_READONLY:
     case SQLITE_BUSY:
@@ -115,7 +129,9 @@ bool SqliteStatement::IsNullAt(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
-void SqliteStatement::Keep(int code) { status_ = SqliteError(code, "use the profile database"); }
+void SqliteStatement::Keep(int code) {
+  status_ = ErrorOf(sqlite3_db_handle(statement_), code, "use the profile database");
+}
 
 absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(
     const SqliteConnectionOptions& options) {
@@ -126,12 +142,11 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(
   const int code = sqlite3_open_v2(options.path.c_str(), &database, kFlags, nullptr);
   std::unique_ptr<SqliteConnection> connection(
       new SqliteConnection(database));  // to be closed even if it could not be opened
-  if (code != SQLITE_OK) return SqliteError(code, absl::StrCat("open ", options.path));
+  if (code != SQLITE_OK) return ErrorOf(database, code, absl::StrCat("open ", options.path));
   sqlite3_busy_timeout(database, options.busy_timeout_ms);
   const absl::Status set = connection->Execute(
       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA "
-      "cell_size_check = ON; "
-      "PRAGMA journal_size_limit = 67108864;");
+      "cell_size_check = ON;");
   if (!set.ok()) return set;
   return connection;
 }
@@ -148,14 +163,14 @@ SqliteStatement SqliteConnection::Use(std::string_view sql) {
   const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (code != SQLITE_OK)
-    return {nullptr, SqliteError(code, absl::StrCat("prepare \"", std::string(sql), "\""))};
+    return {nullptr, ErrorOf(database_, code, absl::StrCat("prepare \"", std::string(sql), "\""))};
   statements_.emplace(std::string(sql), statement);
   return {statement, absl::OkStatus()};
 }
 
 absl::Status SqliteConnection::Execute(const std::string& script) {
-  return SqliteError(sqlite3_exec(database_, script.c_str(), nullptr, nullptr, nullptr),
-                     "use the profile database");
+  const int code = sqlite3_exec(database_, script.c_str(), nullptr, nullptr, nullptr);
+  return ErrorOf(database_, code, "use the profile database");
 }
 
 absl::StatusOr<int64_t> SqliteConnection::IntegerOf(std::string_view sql) {
@@ -168,11 +183,12 @@ absl::StatusOr<int64_t> SqliteConnection::IntegerOf(std::string_view sql) {
 absl::Status SqliteConnection::CopyTo(SqliteConnection& other) {
   constexpr char kDoing[] = "copy the database";
   sqlite3_backup* copy = sqlite3_backup_init(other.database_, "main", database_, "main");
-  if (copy == nullptr) return SqliteError(sqlite3_extended_errcode(other.database_), kDoing);
+  if (copy == nullptr)
+    return ErrorOf(other.database_, sqlite3_extended_errcode(other.database_), kDoing);
   const int code =
       sqlite3_backup_step(copy, -1);  // all in one step, which is one reading transaction
   const int finished = sqlite3_backup_finish(copy);
-  if (finished != SQLITE_OK) return SqliteError(finished, kDoing);
+  if (finished != SQLITE_OK) return ErrorOf(other.database_, finished, kDoing);
   // Busy and locked are no errors to the function above.
   return SqliteError(code, kDoing);
 }

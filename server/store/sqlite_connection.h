@@ -17,13 +17,15 @@ namespace stepcast::server {
 
 // The error of the store that stands for an SQLite result code.
 // OK for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. Otherwise, by the code's primary part:
-//   UNAVAILABLE, reason STORE_UNAVAILABLE: the medium or another process is in the way: disk full,
-//     I/O error, read-only, busy, cannot open
+//   RESOURCE_EXHAUSTED, reason DISK_FULL: the disk is
+//   UNAVAILABLE, reason STORE_UNAVAILABLE: the medium or another process is in the way: I/O error,
+//     read-only, busy, cannot open
 //   DATA_LOSS, reason STORE_CORRUPT: the file is damaged or no database
 //   RESOURCE_EXHAUSTED, reason STORE_FULL: a value is longer than SQLite takes
 //   INTERNAL, reason STORE_INTERNAL: anything else, which is a mistake of ours
-// `doing` completes "cannot ...". The code is in the metadata as `sqlite_code`.
-absl::Status SqliteError(int code, std::string_view doing);
+// `doing` completes "cannot ...". The code is in the metadata as `sqlite_code`. `system_error`: the
+// system's number, where SQLite had one; 0: none.
+absl::Status SqliteError(int code, std::string_view doing, int system_error = 0);
 
 // One use of a prepared SQLite statement: bind, step, read.
 //

@@ -3,6 +3,10 @@
 //
 // Lifetime: what keeps something in it borrows it.
 // All writes of all of them take turns, reads do not wait for them.
+// Room: beside the database lies a reserve, given up for writes that make room (disk_space.h) and
+// taken again once there is room for it, so that a full disk can still be cleared. The write-ahead
+// log is brought into the database before it outgrows what the reserve holds, and a write is
+// refused that does not fit twice, into the log and into the database.
 // Threads: safe. One process at a time: the directory is locked.
 #pragma once
 
@@ -17,6 +21,7 @@
 
 #include "server/base/mutex.h"
 #include "server/store/data_directory.h"
+#include "server/store/disk_space.h"
 #include "server/store/sqlite_connection.h"
 
 namespace stepcast::server {
@@ -63,6 +68,7 @@ struct SqliteDatabaseOptions {
 class SqliteDatabase {
  public:
   static constexpr char kFile[] = "profiles.sqlite3";
+  static constexpr char kReserveFile[] = "reserve";
 
   // Takes the directory, creates the database or brings it to today's schema.
   // Errors name the directory: those of DataDirectory::Own, MigrateSchema and SqliteError.
@@ -87,9 +93,26 @@ class SqliteDatabase {
     std::optional<SqliteTransaction> transaction_;  // none: the file was removed
   };
 
+  // A write, by what it does to the room on the disk.
+  struct Purpose {
+    bool makes_room = false;  // a deletion and the like: may have the reserve's
+    int64_t bytes = 0;        // that it stores; 0: next to nothing
+  };
+
+  // Runs `body`, which is given a Writing that began and commits it, and returns what it returns;
+  // once more where it makes room and there was none. RESOURCE_EXHAUSTED, reason DISK_FULL, naming
+  // the directory and what to do, where the disk takes no more.
+  template <typename Body>
+  auto Write(const Purpose& purpose, Body body) -> decltype(body(std::declval<Writing&>()));
+
   SqliteConnectionPool::Lease Read() { return readers_.Take(); }
   // Reads, and looks whether the file is still in its place; does not try to write.
   absl::Status Check();
+  // DISK_FULL from the first write with bytes that was refused for want of room until there is room
+  // for it, or another one was taken.
+  absl::Status CheckRoom();
+  // Of the disk it is on; none where the system does not say.
+  std::optional<DiskSpace> Space() const { return SpaceOf(directory_.path()); }
 
  private:
   struct Connections {
@@ -98,15 +121,64 @@ class SqliteDatabase {
   };
 
   static absl::StatusOr<Connections> Connect(const DataDirectory& directory,
-                                             const SqliteDatabaseOptions& options);
-  SqliteDatabase(DataDirectory directory, Connections connections);
+                                             const SqliteDatabaseOptions& options,
+                                             int64_t reserve_bytes);
+  SqliteDatabase(DataDirectory directory, std::unique_ptr<DiskReserve> reserve,
+                 Connections connections);
+
+  // The status a result carries, for both kinds of result.
+  static const absl::Status& StatusOf(const absl::Status& status) { return status; }
+  template <typename T>
+  static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+    return result.status();
+  }
+
+  // Before a write: refuses bytes that the disk has no room for.
+  absl::Status Admit(const Purpose& purpose);
+  // True if `bytes` more fit, into the log and into the database.
+  bool HasRoomFor(int64_t bytes);
+  // What the disk, the log and the database could still take.
+  int64_t Room();
+  // After a write: remembers that it was refused for want of room, or that one was not.
+  void Note(const Purpose& purpose, const absl::Status& status);
+  // Brings the log into the database and cuts it.
+  void EmptyLog();
+  absl::Status Full(const absl::Status& why) const;
   // Of a file that was removed what is written is lost.
   absl::Status CheckFile(const SqliteConnection& connection) const;
 
   const DataDirectory directory_;  // first, so that it is given up last
+  const std::unique_ptr<DiskReserve> reserve_;
   Mutex mutex_;
   const std::unique_ptr<SqliteConnection> writer_;  // used with mutex_ held, by Writing
   SqliteConnectionPool readers_;
+
+  Mutex room_mutex_;
+  bool is_full_ STEPCAST_GUARDED_BY(room_mutex_) = false;
+  int64_t refused_bytes_ STEPCAST_GUARDED_BY(room_mutex_) = 0;  // of the write that was refused
+  int64_t wanted_room_ STEPCAST_GUARDED_BY(room_mutex_) = 0;    // that there was not then
 };
+
+template <typename Body>
+auto SqliteDatabase::Write(const Purpose& purpose, Body body)
+    -> decltype(body(std::declval<Writing&>())) {
+  using Result = decltype(body(std::declval<Writing&>()));
+  const auto attempt = [&]() -> Result {
+    Writing writing(*this);
+    if (!writing.status().ok()) return writing.status();
+    return body(writing);
+  };
+  if (absl::Status admitted = Admit(purpose); !admitted.ok()) return admitted;
+  Result result = attempt();
+  if (IsDiskFull(StatusOf(result)) && purpose.makes_room) {
+    reserve_->GiveUp();
+    EmptyLog();
+    result = attempt();
+    EmptyLog();
+  }
+  Note(purpose, StatusOf(result));
+  if (IsDiskFull(StatusOf(result))) return Full(StatusOf(result));
+  return result;
+}
 
 }  // namespace stepcast::server

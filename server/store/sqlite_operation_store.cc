@@ -9,18 +9,25 @@ namespace stepcast::server {
 
 absl::StatusOr<std::unique_ptr<SqliteOperationStore>> SqliteOperationStore::Open(
     SqliteDatabase& database, const OperationLimits& limits, const Clock& clock) {
-  SqliteDatabase::Writing writing(database);
-  if (!writing.status().ok()) return writing.status();
-  if (absl::Status status = EndAllLeases(*writing); !status.ok()) return status;
-  if (absl::Status status = writing.Commit(); !status.ok()) return status;
+  const absl::Status ended =
+      database.Write({.makes_room = true}, [](SqliteDatabase::Writing& writing) {
+        absl::Status status = EndAllLeases(*writing);
+        return status.ok() ? writing.Commit() : status;
+      });
+  if (!ended.ok()) return ended;
   return std::unique_ptr<SqliteOperationStore>(new SqliteOperationStore(database, limits, clock));
 }
 
 absl::StatusOr<OperationRecord> SqliteOperationStore::Start(const NewOperation& operation) {
+  return database_.Write(
+      {.bytes = static_cast<int64_t>(operation.request.size())},
+      [&](SqliteDatabase::Writing& writing) { return StartOn(writing, operation); });
+}
+
+absl::StatusOr<OperationRecord> SqliteOperationStore::StartOn(SqliteDatabase::Writing& writing,
+                                                              const NewOperation& operation) {
   absl::StatusOr<OperationRecord> record = NewRecord(operation, Now());
   if (!record.ok()) return record.status();
-  SqliteDatabase::Writing writing(database_);
-  if (!writing.status().ok()) return writing.status();
   if (!operation.request_id.empty()) {
     absl::StatusOr<std::optional<OperationRecord>> first =
         FindOperationOfRequest(*writing, operation);
@@ -66,9 +73,13 @@ absl::StatusOr<OperationPage> SqliteOperationStore::List(const OperationQuery& q
 
 absl::StatusOr<std::optional<ClaimedOperation>> SqliteOperationStore::Claim(
     const OperationClaim& claim) {
+  return database_.Write({},
+                         [&](SqliteDatabase::Writing& writing) { return ClaimOn(writing, claim); });
+}
+
+absl::StatusOr<std::optional<ClaimedOperation>> SqliteOperationStore::ClaimOn(
+    SqliteDatabase::Writing& writing, const OperationClaim& claim) {
   const OperationTime now = Now();
-  SqliteDatabase::Writing writing(database_);
-  if (!writing.status().ok()) return writing.status();
   std::optional<ClaimedOperation> claimed;
   bool changed = false;
   while (!claimed) {
@@ -92,9 +103,17 @@ absl::StatusOr<std::optional<ClaimedOperation>> SqliteOperationStore::Claim(
 }
 
 template <typename Change>
-absl::StatusOr<OperationRecord> SqliteOperationStore::Update(const std::string& id, Change change) {
-  SqliteDatabase::Writing writing(database_);
-  if (!writing.status().ok()) return writing.status();
+absl::StatusOr<OperationRecord> SqliteOperationStore::Update(const std::string& id,
+                                                             const SqliteDatabase::Purpose& purpose,
+                                                             Change change) {
+  return database_.Write(
+      purpose, [&](SqliteDatabase::Writing& writing) { return UpdateOn(writing, id, change); });
+}
+
+template <typename Change>
+absl::StatusOr<OperationRecord> SqliteOperationStore::UpdateOn(SqliteDatabase::Writing& writing,
+                                                               const std::string& id,
+                                                               Change change) {
   const absl::StatusOr<std::optional<OperationRecord>> found = FindOperation(*writing, id);
   if (!found.ok()) return found.status();
   if (!found->has_value()) return OperationNotFound(id);
@@ -116,7 +135,7 @@ absl::StatusOr<HeartbeatAnswer> SqliteOperationStore::Heartbeat(const OperationA
                                                                 int64_t lease_ns) {
   HeartbeatAnswer answer = HeartbeatAnswer::kLost;
   const absl::StatusOr<OperationRecord> record =
-      Update(attempt.id, [&](OperationRecord& changed, std::string&) {
+      Update(attempt.id, {}, [&](OperationRecord& changed, std::string&) {
         answer = Renew(changed, attempt, progress, Now().lease_ns + lease_ns);
         return absl::OkStatus();
       });
@@ -126,7 +145,7 @@ absl::StatusOr<HeartbeatAnswer> SqliteOperationStore::Heartbeat(const OperationA
 
 absl::Status SqliteOperationStore::Finish(const OperationAttempt& attempt,
                                           const OperationResult& result) {
-  return Update(attempt.id,
+  return Update(attempt.id, {.bytes = static_cast<int64_t>(result.bytes.size())},
                 [&](OperationRecord& changed, std::string& bytes) {
                   const absl::StatusOr<bool> takes_result =
                       FinishWith(changed, attempt, result.is_error, Now());
@@ -137,21 +156,27 @@ absl::Status SqliteOperationStore::Finish(const OperationAttempt& attempt,
 }
 
 absl::Status SqliteOperationStore::Release(const OperationAttempt& attempt) {
-  return Update(attempt.id, [&](OperationRecord& changed,
-                                std::string&) { return GiveBack(changed, attempt, Now()); })
+  return Update(attempt.id, {},
+                [&](OperationRecord& changed, std::string&) {
+                  return GiveBack(changed, attempt, Now());
+                })
       .status();
 }
 
 absl::StatusOr<OperationRecord> SqliteOperationStore::RequestCancel(const std::string& id) {
-  return Update(id, [&](OperationRecord& changed, std::string&) {
+  return Update(id, {.makes_room = true}, [&](OperationRecord& changed, std::string&) {
     AskToCancel(changed, Now());
     return absl::OkStatus();
   });
 }
 
 absl::Status SqliteOperationStore::Delete(const std::string& id) {
-  SqliteDatabase::Writing writing(database_);
-  if (!writing.status().ok()) return writing.status();
+  return database_.Write({.makes_room = true},
+                         [&](SqliteDatabase::Writing& writing) { return DeleteOn(writing, id); });
+}
+
+absl::Status SqliteOperationStore::DeleteOn(SqliteDatabase::Writing& writing,
+                                            const std::string& id) {
   const absl::StatusOr<std::optional<OperationRecord>> record = FindOperation(*writing, id);
   if (!record.ok()) return record.status();
   if (!record->has_value()) return OperationNotFound(id);
@@ -161,8 +186,11 @@ absl::Status SqliteOperationStore::Delete(const std::string& id) {
 }
 
 absl::StatusOr<int64_t> SqliteOperationStore::Expire() {
-  SqliteDatabase::Writing writing(database_);
-  if (!writing.status().ok()) return writing.status();
+  return database_.Write({.makes_room = true},
+                         [&](SqliteDatabase::Writing& writing) { return ExpireOn(writing); });
+}
+
+absl::StatusOr<int64_t> SqliteOperationStore::ExpireOn(SqliteDatabase::Writing& writing) {
   absl::StatusOr<int64_t> deleted =
       DeleteExpired(*writing, Now().wall_ns - limits_.retention_ns, limits_.max_done_operations);
   if (!deleted.ok() || *deleted == 0) return deleted;

@@ -50,7 +50,17 @@ class SqliteOperationStore final : public OperationStore {
   // is done by it are gone unless `change` kept new ones. An error of `change` is returned, and
   // nothing has changed.
   template <typename Change>
-  absl::StatusOr<OperationRecord> Update(const std::string& id, Change change);
+  absl::StatusOr<OperationRecord> Update(const std::string& id,
+                                         const SqliteDatabase::Purpose& purpose, Change change);
+  template <typename Change>
+  absl::StatusOr<OperationRecord> UpdateOn(SqliteDatabase::Writing& writing, const std::string& id,
+                                           Change change);
+  absl::StatusOr<OperationRecord> StartOn(SqliteDatabase::Writing& writing,
+                                          const NewOperation& operation);
+  absl::StatusOr<std::optional<ClaimedOperation>> ClaimOn(SqliteDatabase::Writing& writing,
+                                                          const OperationClaim& claim);
+  absl::Status DeleteOn(SqliteDatabase::Writing& writing, const std::string& id);
+  absl::StatusOr<int64_t> ExpireOn(SqliteDatabase::Writing& writing);
 
   SqliteDatabase& database_;
   const OperationLimits limits_;

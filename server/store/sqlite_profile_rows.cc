@@ -10,19 +10,19 @@ namespace stepcast::server {
 namespace {
 
 // One row for each label, at least one; the labels of a profile come together.
-#define STEPCAST_SELECT_SUMMARIES                                                                  \
-  "SELECT p.sequence, p.id, p.digest, p.etag, p.display_name, p.model, p.framework, "              \
-  "p.batch_size, p.parameter_servers, p.operation_count, "                                         \
-  "p.step_count, p.size_bytes, p.create_time_ns, p.owner, l.key, l.value FROM profiles AS p LEFT " \
-  "JOIN labels AS l ON l.profile = p.sequence "
+#define STEPCAST_SELECT_SUMMARIES                                                                 \
+  "SELECT p.sequence, p.id, p.digest, p.etag, p.display_name, p.model, p.framework, "             \
+  "p.batch_size, p.parameter_servers, p.operation_count, "                                        \
+  "p.step_count, p.size_bytes, p.create_time_ns, p.owner, p.update_time_ns, l.key, l.value FROM " \
+  "profiles AS p LEFT JOIN labels AS l ON l.profile = p.sequence "
 
 constexpr char kSqliteFindProfile[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id = ?";
 constexpr char kSqliteListProfiles[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id > ? ORDER BY p.id";
 #undef STEPCAST_SELECT_SUMMARIES
 
 constexpr int kSequenceColumn = 0;
-constexpr int kLabelKeyColumn = 14;
-constexpr int kLabelValueColumn = 15;
+constexpr int kLabelKeyColumn = 15;
+constexpr int kLabelValueColumn = 16;
 
 ProfileSummary SummaryAt(const SqliteStatement& row) {
   ProfileSummary summary;
@@ -39,6 +39,7 @@ ProfileSummary SummaryAt(const SqliteStatement& row) {
   summary.size_bytes = row.IntegerAt(11);
   summary.create_time_ns = row.IntegerAt(12);
   summary.owner = row.BytesAt(13);
+  summary.update_time_ns = row.IntegerAt(14);
   return summary;
 }
 
@@ -112,8 +113,8 @@ absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& s
     SqliteStatement insert = connection.Use(
         "INSERT INTO profiles (id, digest, etag, display_name, model, framework, batch_size, "
         "parameter_servers, operation_count, step_count, "
-        "size_bytes, create_time_ns, content_bytes, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?)");
+        "size_bytes, create_time_ns, content_bytes, owner, update_time_ns) VALUES (?, ?, ?, ?, "
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     insert.Text(summary.id)
         .Text(summary.digest)
         .Text(summary.etag)
@@ -127,7 +128,7 @@ absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& s
     insert.Integer(summary.size_bytes)
         .Integer(summary.create_time_ns)
         .Integer(static_cast<int64_t>(content.size()));
-    insert.Text(summary.owner);
+    insert.Text(summary.owner).Integer(summary.update_time_ns);
     if (absl::Status status = insert.Run(); !status.ok()) return status;
   }
   // The rowid of the last INSERT into profiles; what triggers do does not change it.
@@ -178,7 +179,8 @@ absl::StatusOr<TotalsRow> ReadOwned(SqliteConnection& connection, const std::str
 absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection,
                                                       const std::string& request_id) {
   SqliteStatement rows = connection.Use(
-      "SELECT profile_id, digest, etag, owner, create_time_ns FROM requests WHERE request_id = ?");
+      "SELECT profile_id, digest, etag, owner, create_time_ns, update_time_ns FROM requests WHERE "
+      "request_id = ?");
   const absl::StatusOr<bool> found = rows.Text(request_id).Step();
   if (!found.ok()) return found.status();
   if (!*found) return std::optional<RequestRow>();
@@ -186,20 +188,22 @@ absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connecti
                     .digest = rows.BytesAt(1),
                     .etag = rows.BytesAt(2),
                     .owner = rows.BytesAt(3),
-                    .create_time_ns = rows.IntegerAt(4)};
+                    .create_time_ns = rows.IntegerAt(4),
+                    .update_time_ns = rows.IntegerAt(5)};
 }
 
 absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id,
                            const ProfileSummary& stored, int64_t max_request_ids) {
   SqliteStatement insert = connection.Use(
-      "INSERT INTO requests (request_id, profile_id, digest, etag, owner, create_time_ns) VALUES "
-      "(?, ?, ?, ?, ?, ?)");
+      "INSERT INTO requests (request_id, profile_id, digest, etag, owner, create_time_ns, "
+      "update_time_ns) VALUES (?, ?, ?, ?, ?, ?, ?)");
   insert.Text(request_id)
       .Text(stored.id)
       .Text(stored.digest)
       .Text(stored.etag)
       .Text(stored.owner)
-      .Integer(stored.create_time_ns);
+      .Integer(stored.create_time_ns)
+      .Integer(stored.update_time_ns);
   if (absl::Status status = insert.Run(); !status.ok()) return status;
   // Numbers are without gaps, because only the lowest are ever removed and the next one is the
   // highest plus one.

@@ -24,28 +24,45 @@ absl::StatusOr<std::unique_ptr<SqliteProfileStore>> SqliteProfileStore::Open(
 
 absl::StatusOr<ProfileSummary> SqliteProfileStore::Put(const StoredProfile& profile,
                                                        const std::string& request_id) {
-  const ProfileSummary& summary = profile.summary;
-  SqliteDatabase::Writing writing(database_);
-  if (!writing.status().ok()) return writing.status();
+  return Write(profile, {.request_id = request_id});
+}
 
-  absl::StatusOr<std::optional<ProfileSummary>> earlier = Replay(*writing, summary, request_id);
+absl::StatusOr<ProfileSummary> SqliteProfileStore::Replace(const StoredProfile& profile,
+                                                           const ReplaceTerms& terms) {
+  return Write(profile, {.request_id = terms.request_id, .replace = terms});
+}
+
+absl::StatusOr<ProfileSummary> SqliteProfileStore::Write(const StoredProfile& profile,
+                                                         const WriteTerms& terms) {
+  return database_.Write(
+      {.bytes = static_cast<int64_t>(profile.content.size())},
+      [&](SqliteDatabase::Writing& writing) { return WriteOn(writing, profile, terms); });
+}
+
+absl::StatusOr<ProfileSummary> SqliteProfileStore::WriteOn(SqliteDatabase::Writing& writing,
+                                                           const StoredProfile& profile,
+                                                           const WriteTerms& terms) {
+  const ProfileSummary& wanted = profile.summary;
+  absl::StatusOr<std::optional<ProfileSummary>> earlier =
+      Replay(*writing, wanted, terms.request_id);
   if (!earlier.ok()) return earlier.status();
   if (earlier->has_value()) return **std::move(earlier);
 
-  absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(*writing, summary.id);
+  const absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(*writing, wanted.id);
   if (!there.ok()) return there.status();
-  if (there->has_value() && (*there)->digest != summary.digest)
-    return ProfileExists(summary.id, (*there)->digest, summary.digest);
+  const absl::StatusOr<bool> is_new = IsToBeWritten(wanted, *there, terms);
+  if (!is_new.ok()) return is_new.status();
 
   absl::StatusOr<ProfileSummary> stored =
-      there->has_value() ? **std::move(there) : PutNew(*writing, profile);
+      *is_new ? WriteNew(*writing, profile, *there) : absl::StatusOr<ProfileSummary>(**there);
   if (!stored.ok()) return stored;
-  if (!request_id.empty()) {
+  if (!terms.request_id.empty()) {
     absl::Status status =
-        InsertRequest(*writing, request_id, *stored, limits_.Get().max_request_ids);
+        InsertRequest(*writing, terms.request_id, *stored, limits_.Get().max_request_ids);
     if (!status.ok()) return status;
   }
   if (absl::Status status = writing.Commit(); !status.ok()) return status;
+  if (*is_new && there->has_value()) ++generation_;
   return stored;
 }
 
@@ -75,8 +92,13 @@ absl::StatusOr<ProfilePage> SqliteProfileStore::List(const ListQuery& query) {
 }
 
 absl::Status SqliteProfileStore::Delete(const std::string& id, const std::string& etag) {
-  SqliteDatabase::Writing writing(database_);
-  if (!writing.status().ok()) return writing.status();
+  return database_.Write({.makes_room = true}, [&](SqliteDatabase::Writing& writing) {
+    return DeleteOn(writing, id, etag);
+  });
+}
+
+absl::Status SqliteProfileStore::DeleteOn(SqliteDatabase::Writing& writing, const std::string& id,
+                                          const std::string& etag) {
   const absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(*writing, id);
   if (!there.ok()) return there.status();
   if (!there->has_value()) return ProfileNotFound(id);
@@ -100,33 +122,32 @@ absl::StatusOr<std::optional<ProfileSummary>> SqliteProfileStore::Replay(
   return AnswerAgain(request_id, **seen, *there, summary);
 }
 
-absl::StatusOr<ProfileSummary> SqliteProfileStore::PutNew(SqliteConnection& connection,
-                                                          const StoredProfile& profile) {
-  if (absl::Status quota = CheckQuota(connection, profile); !quota.ok()) return quota;
-  absl::StatusOr<std::string> etag = NewEtag();
-  if (!etag.ok()) return etag.status();
-  ProfileSummary stored = profile.summary;
-  stored.etag = *std::move(etag);
-  stored.create_time_ns = clock_.WallNs();
-  if (absl::Status status = InsertProfile(connection, stored, profile.content); !status.ok())
-    return status;
-  return stored;
+absl::StatusOr<ProfileSummary> SqliteProfileStore::WriteNew(
+    SqliteConnection& connection, const StoredProfile& profile,
+    const std::optional<ProfileSummary>& there) {
+  absl::StatusOr<ProfileSummary> written = AsWritten(profile.summary, there, clock_.WallNs());
+  if (!written.ok()) return written.status();
+  if (absl::Status quota = CheckQuota(connection, written->owner, GrowthOf(profile, there));
+      !quota.ok())
+    return quota;
+  absl::Status status =
+      there.has_value() ? DeleteProfile(connection, written->id) : absl::OkStatus();
+  if (status.ok()) status = InsertProfile(connection, *written, profile.content);
+  if (!status.ok()) return status;
+  return written;
 }
 
-absl::Status SqliteProfileStore::CheckQuota(SqliteConnection& connection,
-                                            const StoredProfile& profile) {
+absl::Status SqliteProfileStore::CheckQuota(SqliteConnection& connection, const std::string& owner,
+                                            const TotalsRow& growth) {
   const StoreLimits limits = limits_.Get();
-  const std::string& owner = profile.summary.owner;
-  const auto new_bytes = static_cast<int64_t>(profile.content.size());
   if (HasShareLimit(owner, limits)) {
     const absl::StatusOr<TotalsRow> owned = ReadOwned(connection, owner);
     if (!owned.ok()) return owned.status();
-    if (absl::Status share = CheckShare(owner, *owned, limits, new_bytes); !share.ok())
-      return share;
+    if (absl::Status share = CheckShare(owner, *owned, limits, growth); !share.ok()) return share;
   }
   const absl::StatusOr<TotalsRow> totals = ReadTotals(connection);
   if (!totals.ok()) return totals.status();
-  return CheckRoom(*totals, limits, new_bytes);
+  return CheckRoom(*totals, limits, growth);
 }
 
 }  // namespace stepcast::server

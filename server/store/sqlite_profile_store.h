@@ -1,10 +1,10 @@
 // The profile store on disk: an SQLite database in a directory of its own.
 //
-// Durability: a Put or Delete that returned OK survives the end of the process and of the machine
-// (write-ahead log, synchronous=FULL). Cost: a Put or Delete is one wait for the disk; they take
-// turns. Get, GetSummary and List do not wait for them, only for one of the readers. Threads: safe.
-// One process at a time: the directory is locked. Failure: beside those of ProfileStore, DATA_LOSS,
-// reason STORE_CORRUPT, where the database file is damaged.
+// Durability: a Put, Replace or Delete that returned OK survives the end of the process and of the
+// machine (write-ahead log, synchronous=FULL). Cost: each of them is one wait for the disk; they
+// take turns. Get, GetSummary and List do not wait for them, only for one of the readers. Threads:
+// safe. One process at a time: the directory is locked. Failure: beside those of ProfileStore,
+// DATA_LOSS, reason STORE_CORRUPT, where the database file is damaged.
 #pragma once
 
 #include <atomic>
@@ -40,6 +40,8 @@ class SqliteProfileStore final : public ProfileStore {
 
   absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
                                      const std::string& request_id) override;
+  absl::StatusOr<ProfileSummary> Replace(const StoredProfile& profile,
+                                         const ReplaceTerms& terms) override;
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
@@ -53,8 +55,17 @@ class SqliteProfileStore final : public ProfileStore {
   absl::StatusOr<std::optional<ProfileSummary>> Replay(SqliteConnection& connection,
                                                        const ProfileSummary& summary,
                                                        const std::string& request_id);
-  absl::StatusOr<ProfileSummary> PutNew(SqliteConnection& connection, const StoredProfile& profile);
-  absl::Status CheckQuota(SqliteConnection& connection, const StoredProfile& profile);
+  absl::StatusOr<ProfileSummary> Write(const StoredProfile& profile, const WriteTerms& terms);
+  absl::StatusOr<ProfileSummary> WriteOn(SqliteDatabase::Writing& writing,
+                                         const StoredProfile& profile, const WriteTerms& terms);
+  absl::Status DeleteOn(SqliteDatabase::Writing& writing, const std::string& id,
+                        const std::string& etag);
+  // In place of what is there, if anything is.
+  absl::StatusOr<ProfileSummary> WriteNew(SqliteConnection& connection,
+                                          const StoredProfile& profile,
+                                          const std::optional<ProfileSummary>& there);
+  absl::Status CheckQuota(SqliteConnection& connection, const std::string& owner,
+                          const TotalsRow& growth);
 
   std::unique_ptr<SqliteDatabase> owned_;  // null: borrowed
   SqliteDatabase& database_;

@@ -116,7 +116,16 @@ CREATE TRIGGER owned_profile_removed AFTER DELETE ON profiles WHEN old.owner <> 
 END;
 )sql";
 
-constexpr const char* kSqliteMigrations[] = {kSqliteVersion1, kSqliteVersion2, kSqliteVersion3};
+// A profile of before was never changed.
+constexpr char kSqliteVersion4[] = R"sql(
+ALTER TABLE profiles ADD COLUMN update_time_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE requests ADD COLUMN update_time_ns INTEGER NOT NULL DEFAULT 0;
+UPDATE profiles SET update_time_ns = create_time_ns;
+UPDATE requests SET update_time_ns = create_time_ns;
+)sql";
+
+constexpr const char* kSqliteMigrations[] = {kSqliteVersion1, kSqliteVersion2, kSqliteVersion3,
+                                             kSqliteVersion4};
 static_assert(std::size(kSqliteMigrations) == kSchemaVersion);
 
 absl::Status TooNewForSqlite(int64_t version, size_t known) {

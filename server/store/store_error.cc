@@ -47,7 +47,9 @@ absl::Status EtagMismatch(const std::string& id, const std::string& etag,
                           const std::string& stored_etag) {
   return MakeError(
       absl::StatusCode::kAborted,
-      absl::StrCat("profiles/", id, " has etag \"", stored_etag, "\", not \"", etag, "\""),
+      stored_etag.empty()
+          ? absl::StrCat("profiles/", id, " is not there, nor is etag \"", etag, "\"")
+          : absl::StrCat("profiles/", id, " has etag \"", stored_etag, "\", not \"", etag, "\""),
       {.reason = "ETAG_MISMATCH",
        .metadata = {{"profile", id}, {"etag", etag}, {"stored_etag", stored_etag}},
        .resource = Profile(id)});

@@ -16,7 +16,7 @@ absl::Status ProfileExists(const std::string& id, const std::string& stored_dige
                            const std::string& digest);
 // INVALID_ARGUMENT, reason REQUEST_ID_REUSED.
 absl::Status RequestIdReused(const std::string& request_id, const std::string& first_id);
-// ABORTED, reason ETAG_MISMATCH.
+// ABORTED, reason ETAG_MISMATCH. An empty `stored_etag`: there is no such profile.
 absl::Status EtagMismatch(const std::string& id, const std::string& etag,
                           const std::string& stored_etag);
 // DATA_LOSS, reason PROFILE_CORRUPT.

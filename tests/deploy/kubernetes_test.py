@@ -60,7 +60,7 @@ class ManifestsTest(unittest.TestCase):
     def test_ports_that_are_named_are_the_containers(self):
         for overlay in overlays():
             named = {port["name"]: port["containerPort"] for port in container(overlay)["ports"]}
-            for probe, path in (("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+            for probe, path in (("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz/reads")):
                 self.assertEqual(container(overlay)[probe]["httpGet"], {"path": path, "port": "http"}, probe)
             for service in resources("Service"):
                 for port in service["spec"]["ports"]:

@@ -17,7 +17,7 @@ from stepcastd import PATIENCE_SECONDS, Server, eventually  # noqa: E402
 
 CONFIG = text("deploy/client/service_config.json")
 # Those of the methods there that change something: made twice, they may end otherwise.
-WRITING = {"CreateProfile", "UploadProfile", "ImportProfile", "DeleteProfile"}
+WRITING = {"CreateProfile", "UpdateProfile", "UploadProfile", "ImportProfile", "DeleteProfile"}
 # About a second of simulation.
 LONG = scenario_pb2.SimulationOptions(steps_per_worker=15000, replications=1)
 

@@ -26,7 +26,7 @@ class AdminTest(ServerTest):
 
     def test_a_server_says_what_it_is(self):
         info = self.admin.GetServerInfo(admin_pb2.GetServerInfoRequest())
-        self.assertRegex(info.version, r"^\d+\.\d+\.\d+$")
+        self.assertRegex(info.version, r"^\d+\.\d+\.\d+([~+]git\d{14}\.[0-9a-f]{8}(\.dirty)?)?$")
         self.assertTrue(info.engine_version)
         self.assertRegex(info.replica, "^.+-[0-9a-f]{8}$")
         self.assertEqual(info.store, "sqlite")

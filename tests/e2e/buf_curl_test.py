@@ -60,7 +60,12 @@ class BufCurlTest(ServerTest):
         self.assertEqual([profile["name"] for profile in page["profiles"]], ["profiles/tiny-nine"])
         self.assertNotIn("nextPageToken", page)
         self.assertEqual(len(self.call(f"{PROFILES}/GetProfile", {"name": "profiles/tiny"})["operations"]), 4)
-        self.assertEqual(self.call(f"{PROFILES}/DeleteProfile", {"name": "profiles/tiny", "etag": created["etag"]}), {})
+        update = {"profile": {"name": "profiles/tiny", "etag": created["etag"], "batchSize": 10}, "updateMask": "batchSize"}
+        updated = self.call(f"{PROFILES}/UpdateProfile", update)
+        self.assertEqual((updated["batchSize"], updated["createTime"], updated["operationCount"]), (10, created["createTime"], 4))
+        self.assertEqual(self.call(f"{PROFILES}/UpdateProfile", update)["code"], "aborted")
+        self.assertEqual(self.call(f"{PROFILES}/DeleteProfile", {"name": "profiles/tiny", "etag": created["etag"]})["code"], "aborted")
+        self.assertEqual(self.call(f"{PROFILES}/DeleteProfile", {"name": "profiles/tiny", "etag": updated["etag"]}), {})
         self.assertEqual(self.call(f"{PROFILES}/GetProfile", {"name": "profiles/tiny"})["code"], "not_found")
 
     def test_a_stream_of_chunks_is_one_profile(self):

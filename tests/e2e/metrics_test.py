@@ -10,6 +10,7 @@ from stepcastd import ServerTest, samples
 METHODS = {
     "stepcast.v1.ProfileService": {
         "CreateProfile": "unary",
+        "UpdateProfile": "unary",
         "UploadProfile": "client_stream",
         "ImportProfile": "client_stream",
         "GetProfile": "unary",

@@ -283,6 +283,36 @@ class ReloadTest(SecuredTest):
         self.assertTrue(line.endswith("settings=threads"), line)
 
 
+class EmptyFilesTest(SecuredTest):
+    """Files that are there and hold nothing: cut, or not written yet."""
+
+    def test_tokens_that_name_nobody_are_refused_at_start_by_the_check_and_by_a_reload(self):
+        for text in ("", "\n", "# - {name: a, role: reader, token: 0123456789abcdef}\n", "[]\n"):
+            self.files.write(self.files.tokens, text)
+            for flags in (("--tokens", self.files.tokens), ("--check-config", "--tokens", self.files.tokens)):
+                self.assertIn(f"{self.files.tokens}: names nobody", self.refusal(*flags), text)
+        self.files.write_tokens(TOKENS)
+        server = self.start("--tokens", self.files.tokens)
+        reader = f"Bearer {TOKENS['reader']}"
+        for failures, text in enumerate(("", "# nothing\n"), 1):
+            self.files.write(self.files.tokens, text)
+            server.process.send_signal(signal.SIGHUP)
+            eventually(lambda failures=failures: server.metric("stepcast_reloads_total", outcome="failed") >= failures, "the reload is refused")
+            self.assertEqual(call(server.channel, GET, reader)[0], grpc.StatusCode.INVALID_ARGUMENT, "the former token")
+            self.assertEqual(call(server.channel, GET)[0], grpc.StatusCode.UNAUTHENTICATED)
+        self.assertIn("names nobody", server.errors())
+
+    def test_certificates_keys_and_authorities_that_hold_none_are_refused(self):
+        empty = os.path.join(self.files.folder, "empty.pem")
+        pair, ca = self.files.server, self.files.authority.pair.certificate
+        for text in ("", "# nothing\n"):
+            self.files.write(empty, text)
+            for cert, key, client_ca in ((empty, pair.key, ca), (pair.certificate, empty, ca), (pair.certificate, pair.key, empty)):
+                flags = ("--tls-cert", cert, "--tls-key", key, "--tls-client-ca", client_ca)
+                for check in ((), ("--check-config",)):
+                    self.assertIn(empty, self.refusal(*check, *flags))
+
+
 class ProgramTest(SecuredTest):
     """The command line, as a client of a guarded server."""
 
@@ -306,7 +336,7 @@ class ProgramTest(SecuredTest):
         for wrong in (["--token-file", self.token], ["--tls-ca", root, "--token-file", self.token], ["--tls", *flags[2:], "--token-file", self.token]):
             done = self.list_profiles(server.address, *wrong)
             self.assertEqual(done.returncode, 1, wrong)
-            self.assertIn("UNAVAILABLE", done.stderr)
+            self.assertIn("error: FAILED_PRECONDITION: ", done.stderr)
 
     def test_a_file_without_a_token_is_wrong_usage(self):
         for text in ("", "two tokens", "\x01"):

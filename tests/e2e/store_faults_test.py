@@ -1,11 +1,12 @@
 """What becomes of the embedded store's medium, and what the real server says of it."""
 
+import json
 import os
 import sqlite3
 import subprocess
 import unittest
 
-from contract import details_of, grpc, store
+from contract import details_of, grpc, health_pb2, prediction, store
 from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
@@ -48,7 +49,7 @@ class StoreFaultTest(ServerTest):
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", self.data], capture_output=True, text=True, check=False)
         if mounted.returncode:
             self.skipTest(f"cannot mount: {mounted.stderr}")
-        self.addCleanup(subprocess.run, ["umount", "-l", self.data], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.data], capture_output=True, check=False)
 
     def failed_start(self):
         """The complaint of a server that does not start on the directory."""
@@ -63,24 +64,154 @@ class StoreFaultTest(ServerTest):
         self.assertIn(self.data, ended.stderr)
         return ended.stderr
 
-    def test_a_full_disk_refuses_by_name_keeps_what_is_there_and_goes_on_once_there_is_room(self):
+    def delete(self, name):
+        self.server.profiles.DeleteProfile(store.DeleteProfileRequest(name=name), timeout=PATIENCE_SECONDS)
+
+    def full(self, call):
+        """What the call says about the disk that takes no more."""
+        details = self.refused(call)
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.RESOURCE_EXHAUSTED, "DISK_FULL"), details.message)
+        self.assertEqual(details.retry_delay_seconds, 0, "waiting frees nothing")
+        for part in (self.data, "delete profiles", "make its volume larger"):
+            self.assertIn(part, details.message)
+        self.assertEqual(details.metadata["directory"], self.data)
+        return details
+
+    def serve_on(self, size):
         self.stop()
-        self.mount("size=2m")
+        self.mount(f"size={size}")
         self.server.start()
+
+    def fill(self):
+        """Stores profiles until the disk is full, and returns them."""
         profile, stored = recorded(), []
 
-        def fill():
-            for at in range(1000):
+        def store_more():
+            for at in range(10_000):
                 profile["batch_size"] = at + 1
                 stored.append(self.create(f"p{at}", profile))
 
-        self.assertIn("disk", self.unavailable(fill))
-        self.assertTrue(stored)
-        for created in stored:
-            self.assertEqual(self.get(created.name).etag, created.etag)
-        self.assertEqual(self.server.http("/readyz")[0], 200, "what is there can be asked for")
+        self.full(store_more)
+        self.assertGreater(len(stored), 3)
+        return stored
+
+    def fill_up(self):
+        """Takes what the disk has left, to the last byte, with a file of somebody else's."""
+        with open(os.path.join(self.data, "of-somebody-else"), "wb", buffering=0) as file:
+            for block in (1 << 16, 1 << 12, 1 << 9, 1):
+                try:
+                    while file.write(b"x" * block) == block:
+                        pass
+                except OSError:
+                    pass
+        self.assertEqual(os.statvfs(self.data).f_bavail, 0)
+
+    def readiness(self):
+        return [self.server.http(path)[0] for path in ("/readyz", "/readyz/reads")], self.server.metric("stepcast_store_disk_full")
+
+    def test_a_full_disk_refuses_by_name_keeps_what_is_there_and_is_cleared_by_deletions(self):
+        for size in ("2m", "9m"):
+            with self.subTest(size):
+                self.serve_on(size)
+                self.assertEqual(self.readiness(), ([200, 200], 0))
+                stored = self.fill()
+                self.assertEqual(self.readiness(), ([503, 200], 1))
+                self.assertIn("delete profiles", self.server.http("/readyz")[1])
+                self.assertEqual(self.server.health.Check(health_pb2.HealthCheckRequest()).status, health_pb2.HealthCheckResponse.SERVING)
+                self.assertEqual(self.server.metric("stepcast_rejections_total", reason="DISK_FULL"), 1)
+                for created in stored:
+                    self.assertEqual(self.get(created.name).etag, created.etag)
+                asked = prediction.PredictThroughputRequest(profile=stored[0].name, worker_counts=[1])
+                self.assertEqual(len(self.server.predictions.PredictThroughput(asked, timeout=PATIENCE_SECONDS).predictions), 1)
+                larger = message(recorded())
+                larger.name = stored[0].name
+                for step in list(larger.steps) * 3:
+                    larger.steps.append(step)
+                self.full(lambda: self.server.profiles.UpdateProfile(store.UpdateProfileRequest(profile=larger), timeout=PATIENCE_SECONDS))
+                self.assertEqual(self.get(stored[0].name).etag, stored[0].etag)
+                half = len(stored) // 2
+                for created in stored[:half]:
+                    self.delete(created.name)
+                self.assertEqual(self.create("afterwards", recorded()).name, "profiles/afterwards")
+                self.assertEqual(self.readiness(), ([200, 200], 0))
+                for created in stored[half:]:
+                    self.assertEqual(self.get(created.name).etag, created.etag)
+                for _ in range(3):  # what deletions free is used again, and again
+                    for created in self.refill():
+                        self.delete(created.name)
+                self.stop()
+                subprocess.run(["umount", "-l", self.data], check=True)
+                self.server.start()
+
+    def refill(self):
+        profile, stored = recorded(), []
+        for at in range(3):
+            profile["batch_size"] = 5000 + at
+            stored.append(self.create(f"again{at}", profile))
+        return stored
+
+    def test_a_disk_that_others_have_filled_to_the_last_byte_lets_every_profile_be_deleted(self):
+        self.serve_on("8m")
+        profile, names = recorded(), []
+        for at in range(20):
+            profile["batch_size"] = at + 1
+            names.append(self.create(f"p{at}", profile).name)
+        self.fill_up()
+        self.full(lambda: self.create("b", recorded("resnet50_16")))
+        self.assertEqual(self.readiness(), ([503, 200], 1))
+        # A server that is started on it serves, too.
+        self.stop()
+        self.server.start()
+        self.assertEqual(self.get(names[0]).name, names[0])
+        for name in names[1:]:
+            self.delete(name)
+        self.assertEqual(len(self.server.profiles.ListProfiles(store.ListProfilesRequest()).profiles), 1)
+        os.remove(os.path.join(self.data, "of-somebody-else"))
+        self.create("c", recorded("resnet50_16"))
+        self.assertIn("reserve", os.listdir(self.data), "taken again")
+
+    def test_a_disk_that_was_made_larger_is_ready_by_itself(self):
+        self.serve_on("3m")
+        self.fill()
+        self.assertEqual(self.readiness(), ([503, 200], 1))
         subprocess.run(["mount", "-o", "remount,size=64m", self.data], check=True)
-        self.create("afterwards")
+        self.assertEqual(self.readiness(), ([200, 200], 0))
+        self.create("afterwards", recorded())
+
+    def test_the_command_line_says_what_to_do_and_not_that_the_server_may_not_run(self):
+        self.serve_on("3m")
+        self.fill()
+        path = os.path.join(self.server.folder, "profile.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(recorded(), file)
+        command = [os.environ["STEPCAST"], "--server", self.server.address, "profile", "upload", path, "--id", "another"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"error: RESOURCE_EXHAUSTED: DISK_FULL: the disk of the data directory {self.data} is full: delete profiles", done.stderr)
+        for part in ("hint", "try again", "running"):
+            self.assertNotIn(part, done.stderr)
+        self.assertEqual(self.server.metric("grpc_server_started_total", grpc_method="UploadProfile"), 1, "not called again")
+
+    def test_an_import_and_a_backup_name_the_disk_that_is_full(self):
+        self.serve_on("8m")
+        options = store.PyTorchTraceOptions(model="m", batch_size=1, platform=message(small()).platform)
+        header = store.ImportProfileRequest(header=store.ImportProfileRequest.Header(pytorch=options))
+        chunks = [store.ImportProfileRequest(chunk=os.urandom(1 << 20)) for _ in range(16)]
+        details = self.refused(lambda: self.server.profiles.ImportProfile(iter([header, *chunks]), timeout=PATIENCE_SECONDS))
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.RESOURCE_EXHAUSTED, "DISK_FULL"), details.message)
+        self.assertIn(self.data, details.message)
+        for at in range(10):
+            self.create(f"p{at}", {**recorded(), "batch_size": at + 1})
+        copies = os.path.join(self.server.folder, "copies")
+        os.mkdir(copies)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", copies], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", copies], check=True)
+        target = os.path.join(copies, "backup.sqlite3")
+        command = [os.environ["STEPCASTD"], "--backup-to", target, "--data-dir", self.data]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"the disk of {target} is full: free some of it", done.stderr)
+        self.assertEqual(os.listdir(copies), [])
 
     def test_a_directory_that_cannot_be_written_is_no_start(self):
         self.stop()

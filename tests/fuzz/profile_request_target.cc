@@ -47,6 +47,11 @@ class Service {
     if (created.ok() && !request.validate_only()) DemandIsThere(created->summary);
     return created.status();
   }
+  absl::Status Call(const v1::UpdateProfileRequest& request) {
+    const auto updated = handler_.Update(server::FromWire(request), NeverStop);
+    if (updated.ok() && !request.validate_only()) DemandIsThere(updated->summary);
+    return updated.status();
+  }
   absl::Status Call(const UploadHeader& header) {
     const server::UploadProfileCall call = server::FromWire(header);
     const auto uploaded =
@@ -129,6 +134,11 @@ class ProfileRequestTarget final : public FuzzTarget {
     v1::DeleteProfileRequest remove;
     remove.set_name("profiles/small");
     add(5, remove);
+    v1::UpdateProfileRequest update;
+    update.mutable_profile()->set_name("profiles/small");
+    (*update.mutable_profile()->mutable_labels())["a"] = "b";
+    update.mutable_update_mask()->add_paths("labels");
+    add(6, update);
     return seeds;
   }
 
@@ -146,8 +156,10 @@ class ProfileRequestTarget final : public FuzzTarget {
         return Try<v1::GetProfileRequest>(bytes);
       case 4:
         return Try<v1::ListProfilesRequest>(bytes);
-      default:
+      case 5:
         return Try<v1::DeleteProfileRequest>(bytes);
+      default:
+        return Try<v1::UpdateProfileRequest>(bytes);
     }
   }
 
@@ -156,7 +168,7 @@ class ProfileRequestTarget final : public FuzzTarget {
   }
 
  private:
-  static constexpr size_t kMethods = 6;
+  static constexpr size_t kMethods = 7;
 
   static std::array<const Message*, kMethods> Prototypes() {
     return {&v1::CreateProfileRequest::default_instance(),
@@ -164,7 +176,8 @@ class ProfileRequestTarget final : public FuzzTarget {
             &ImportHeader::default_instance(),
             &v1::GetProfileRequest::default_instance(),
             &v1::ListProfilesRequest::default_instance(),
-            &v1::DeleteProfileRequest::default_instance()};
+            &v1::DeleteProfileRequest::default_instance(),
+            &v1::UpdateProfileRequest::default_instance()};
   }
 
   template <typename Request>

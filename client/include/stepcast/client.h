@@ -18,15 +18,18 @@
 // with DEADLINE_EXCEEDED, and the server stops working on it.
 //
 // Idempotency and retries: GetProfile, ListProfiles, the predictions and, until its first piece has
-// come, GenerateTrace change nothing and are retried as RetryPolicy says. CreateProfile, the
-// uploads and the imports are retried only because they are idempotent by request_id: where the
-// request has none, the client sends the same new UUID with every attempt, and the server stores
-// once and returns to each attempt what it stored then. Give your own request_id to make that hold
-// across calls, too. DeleteProfile is never retried: where the first attempt succeeded unseen, a
-// second one would report NOT_FOUND.
+// come, GenerateTrace change nothing and are retried as RetryPolicy says. CreateProfile,
+// UpdateProfile, the uploads and the imports are retried only because they are idempotent by
+// request_id: where the request has none, the client sends the same new UUID with every attempt,
+// and the server stores once and returns to each attempt what it stored then. Give your own
+// request_id to make that hold across calls, too. DeleteProfile is never retried: where the first
+// attempt succeeded unseen, a second one would report NOT_FOUND.
 //
-// Errors: the canonical code and message of the service, with the details of error_details.h. The
-// library prints nothing and throws nothing.
+// Errors: the canonical code and message of the service, with the details of error_details.h. A
+// server that cannot be reached is UNAVAILABLE; one that speaks TLS where the client does not, has a
+// certificate that is not trusted and the like is FAILED_PRECONDITION with a reason, for example
+// SERVER_SPEAKS_TLS (client/src/connection_probe.h names them). The library prints nothing and
+// throws nothing.
 #pragma once
 
 #include <cstddef>
@@ -74,8 +77,15 @@ class Client {
   absl::StatusOr<v1::Profile> CreateProfile(v1::CreateProfileRequest request,
                                             const CallOptions& call = {}) const;
 
-  // The same for a profile of any size, sent in chunks: one in memory, one already encoded, or a
-  // file, which may be compressed by gzip. An unset encoding is found out from the content.
+  // Replaces a stored profile that fits into one message in place: who reads it meanwhile has one
+  // or the other. Errors: INVALID_ARGUMENT as above; NOT_FOUND, unless missing is allowed; ABORTED
+  // if profile.etag is set and not the stored one's. A larger one: UploadProfile with
+  // allow_replace.
+  absl::StatusOr<v1::Profile> UpdateProfile(v1::UpdateProfileRequest request,
+                                            const CallOptions& call = {}) const;
+
+  // CreateProfile for a profile of any size, sent in chunks: one in memory, one already encoded, or
+  // a file, which may be compressed by gzip. An unset encoding is found out from the content.
   absl::StatusOr<v1::Profile> UploadProfile(const v1::Profile& profile,
                                             v1::UploadProfileRequest::Header header = {},
                                             const CallOptions& call = {}) const;

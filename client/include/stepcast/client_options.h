@@ -32,7 +32,7 @@ struct CallOptions {
 // The certificates and the token of a client. All texts, no files; empty: none.
 //
 // A token without TLS is shown to a server on this machine only: calls to any other fail with
-// UNAVAILABLE before it is sent.
+// FAILED_PRECONDITION, reason TOKEN_NEEDS_TLS, before it is sent.
 struct ClientCredentials {
   bool use_tls = false;  // implied by root_certificates and certificate; without the former the
                          // system's are believed

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "core/base/version.h"
 #include "deploy/kubernetes/admission/credentials.h"
 #include "server/app/listen_address.h"
 #include "server/app/setting_flags.h"
@@ -138,7 +139,7 @@ absl::StatusOr<std::variant<AdmissionOptions, PrintText>> ParseCommandLine(
   if (!typed.ok()) return typed.status();
   if (typed->wish == Wish::kHelp) return PrintText{table.help()};
   if (typed->wish == Wish::kVersion)
-    return PrintText{absl::StrCat("stepcast-admission ", STEPCAST_VERSION, "\n")};
+    return PrintText{absl::StrCat("stepcast-admission ", ProgramVersion(), "\n")};
   const absl::StatusOr<std::vector<server::GivenSetting>> given =
       server::GivenSettings(*typed, table);
   if (!given.ok()) return given.status();

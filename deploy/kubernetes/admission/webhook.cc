@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 
 #include "core/base/error.h"
+#include "core/base/version.h"
 #include "deploy/kubernetes/admission/credentials.h"
 #include "deploy/kubernetes/admission/https_listener.h"
 #include "deploy/kubernetes/admission/job_advice.h"
@@ -61,7 +62,7 @@ v1::Prices PricesOf(const AdmissionOptions& options) {
 // Member order is lifetime: the listeners go first.
 struct Webhook::Parts {
   explicit Parts(const AdmissionOptions& given)
-      : options(given), log(given.log), metrics(STEPCAST_VERSION), prices(PricesOf(given)) {}
+      : options(given), log(given.log), metrics(ProgramVersion()), prices(PricesOf(given)) {}
 
   const AdmissionOptions options;
   Log log;
@@ -206,7 +207,7 @@ absl::StatusOr<std::unique_ptr<Webhook>> Webhook::Start(const AdmissionOptions& 
   if (!options.http_listen.empty()) {
     absl::StatusOr<std::unique_ptr<server::HttpServer>> pages = server::HttpServer::Start(
         options.http_listen,
-        {.version = STEPCAST_VERSION,
+        {.version = ProgramVersion(),
          .program = "stepcast-admission",
          .about = "Admission reviews are taken over HTTPS",
          .metrics = [&part] { return part.metrics.Text(part.adviser()->counters()); },
@@ -216,7 +217,7 @@ absl::StatusOr<std::unique_ptr<Webhook>> Webhook::Start(const AdmissionOptions& 
   }
   part.serving = true;
   std::unique_ptr<Webhook> webhook(new Webhook(std::move(parts)));
-  part.log.Info("serving", {{"version", STEPCAST_VERSION},
+  part.log.Info("serving", {{"version", ProgramVersion()},
                             {"reviews", webhook->address()},
                             {"http", webhook->http_address()},
                             {"server", options.server}});

@@ -1,5 +1,6 @@
 #include "server/convert/profile_convert.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -249,6 +250,58 @@ TEST(ProfileServiceConvertTest, ListAndDeleteCarryTheirFields) {
   wire.set_etag("e");
   EXPECT_EQ(FromWire(wire).name, "n");
   EXPECT_EQ(FromWire(wire).etag, "e");
+}
+
+TEST(ProfileServiceConvertTest, AnUpdateTakesWhatItsMaskSays) {
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  using testing::SizeIs;
+  v1::UpdateProfileRequest wire;
+  EXPECT_FALSE(FromWire(wire).profile.has_value());
+  wire.mutable_profile()->set_name("n");
+  wire.mutable_profile()->set_etag("e");
+  wire.set_allow_missing(true);
+  wire.set_validate_only(true);
+  wire.set_request_id("r");
+  const UpdateProfileCall nothing = FromWire(wire);
+  EXPECT_EQ(nothing.faults.at(0).field, "profile");
+  EXPECT_EQ(nothing.name + nothing.etag + nothing.placement.request_id, "ner");
+  EXPECT_TRUE(nothing.allow_missing && nothing.placement.validate_only);
+  (*wire.mutable_profile()->mutable_labels())["a"] = "b";
+  EXPECT_THAT(FromWire(wire).fields, ElementsAre("labels"));
+  // One field of the recording stands for all of them.
+  wire.mutable_profile()->set_batch_size(1);
+  EXPECT_THAT(FromWire(wire).fields,
+              ElementsAre("model", "framework", "labels", "batch_size", "platform",
+                          "parameter_servers", "operations", "steps", "buckets",
+                          "device_idle_fraction", "recording"));
+  wire.mutable_update_mask()->add_paths("batch_size");
+  wire.mutable_update_mask()->add_paths("create_time");
+  EXPECT_THAT(FromWire(wire).fields, ElementsAre("batch_size"));
+  wire.mutable_update_mask()->add_paths("labels.a");
+  wire.mutable_update_mask()->add_paths("*");
+  const UpdateProfileCall wrong = FromWire(wire);
+  ASSERT_THAT(wrong.faults, SizeIs(2));
+  EXPECT_EQ(wrong.faults[0].field, "update_mask.paths[2]");
+  EXPECT_EQ(wrong.faults[1].field, "update_mask.paths[3]");
+  wire.mutable_update_mask()->clear_paths();
+  wire.mutable_update_mask()->add_paths("*");
+  EXPECT_THAT(FromWire(wire).fields, IsEmpty());
+  EXPECT_THAT(FromWire(wire).faults, IsEmpty());
+  wire.mutable_update_mask()->set_paths(0, "etag");
+  EXPECT_EQ(FromWire(wire).faults.at(0).field, "update_mask");
+}
+
+TEST(ProfileServiceConvertTest, OutputOnlyFieldsOfTheContractAreThoseThatNoUpdateTakes) {
+  // Every other field is one that a draft has.
+  v1::UpdateProfileRequest wire;
+  const google::protobuf::Descriptor& type = *v1::Profile::descriptor();
+  for (int i = 0; i < type.field_count(); ++i)
+    wire.mutable_update_mask()->add_paths(type.field(i)->name());
+  wire.mutable_profile();
+  v1::Profile all = ToWire(ProfileDraft{.display_name = "d", .labels = {{"a", "b"}}});
+  *wire.mutable_profile() = all;
+  EXPECT_EQ(FromWire(wire).fields.size(), 12U);
 }
 
 TEST(ProfileServiceConvertTest, AnswersCarryProfilesNotesAndToken) {

@@ -523,5 +523,72 @@ TEST_F(ProfileHandlerTest, APageFitsIntoAMessage) {
   EXPECT_EQ(found, kProfiles);
 }
 
+class UpdateProfileTest : public ProfileHandlerTest {
+ protected:
+  UpdateProfileTest() : first_(Create(RandomProfile(1), {.profile_id = "mine"})->summary) {}
+
+  absl::StatusOr<ProfileAnswer> Update(ProfileDraft draft, std::vector<std::string> fields = {},
+                                       std::string etag = "") {
+    return handler_.Update({.name = "profiles/mine",
+                            .etag = std::move(etag),
+                            .profile = ProfileInput{.draft = std::move(draft)},
+                            .fields = std::move(fields)},
+                           NeverStop);
+  }
+
+  const ProfileSummary first_;
+};
+
+TEST_F(UpdateProfileTest, ReplacesTheWholeProfile) {
+  ProfileDraft draft = RandomProfile(2);
+  const absl::StatusOr<ProfileAnswer> answer = Update(draft, {}, first_.etag);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->summary.digest, DigestOf(*Profile::Create(draft)));
+  EXPECT_EQ(*handler_.Get({.name = "profiles/mine"})->content, draft);
+  EXPECT_EQ(StoredCount(), 1U);
+  const absl::Status late = Update(RandomProfile(3), {}, first_.etag).status();
+  EXPECT_EQ(late.code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(UpdateProfileTest, EveryFieldCanBeTakenAlone) {
+  // Faults of what does not fit together are the profile's, at its path.
+  ProfileDraft other = RandomProfile(1);
+  other.display_name = "another";
+  other.labels = {{"a", "b"}};
+  other.batch_size += 1;
+  ProfileDraft expected = RandomProfile(1);
+  expected.labels = other.labels;
+  ASSERT_TRUE(Update(other, {"labels"}).ok());
+  EXPECT_EQ(*handler_.Get({.name = "profiles/mine"})->content, expected);
+  expected.batch_size = other.batch_size;
+  ASSERT_TRUE(Update(other, {"batch_size"}).ok());
+  EXPECT_EQ(*handler_.Get({.name = "profiles/mine"})->content, expected);
+  const absl::Status broken = Update(ProfileDraft{}, {"operations"}).status();
+  EXPECT_EQ(broken.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Fields(broken).at(0), StartsWith("profile."));
+  EXPECT_EQ(*handler_.Get({.name = "profiles/mine"})->content, expected);
+}
+
+TEST_F(UpdateProfileTest, EveryFaultOfTheRequestIsFound) {
+  const absl::Status status = handler_.Update({.name = "mine",
+                                               .placement = {.request_id = "r"},
+                                               .profile = ProfileInput{},
+                                               .faults = {{.field = "update_mask"}}},
+                                              NeverStop)
+                                  .status();
+  EXPECT_THAT(Fields(status), ElementsAre("request_id", "update_mask", "profile.name"));
+  EXPECT_THAT(Fields(handler_.Update({}, NeverStop).status()), ElementsAre("profile"));
+}
+
+TEST_F(UpdateProfileTest, WhatIsStoppedChangesNothing) {
+  const absl::Status status =
+      handler_
+          .Update({.name = "profiles/mine", .profile = ProfileInput{.draft = RandomProfile(2)}},
+                  [] { return absl::CancelledError(); })
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(*store_.GetSummary("mine"), first_);
+}
+
 }  // namespace
 }  // namespace stepcast::server::profile_handler_test

@@ -39,6 +39,17 @@ TEST(ProfileNameTest, EveryFaultOfAPlacementIsFound) {
   EXPECT_TRUE(FaultsOf({}, "").empty());
 }
 
+TEST(ProfileNameTest, WhatIsReplacedIsNamed) {
+  const auto fields = [](const ProfilePlacement& placement) {
+    std::string text;
+    for (const Fault& fault : FaultsOf(placement, "header.")) text += fault.field + " ";
+    return text;
+  };
+  EXPECT_EQ(fields({.allow_replace = true}), "header.profile_id ");
+  EXPECT_EQ(fields({.profile_id = "a", .etag = "e"}), "header.etag ");
+  EXPECT_EQ(fields({.profile_id = "a", .allow_replace = true, .etag = "e"}), "");
+}
+
 TEST(ProfileNameTest, ARequestIdIsAUuid) {
   const auto is_uuid = [](const std::string& id) {
     return FaultsOf({.request_id = id}, "").empty();

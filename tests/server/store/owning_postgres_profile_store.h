@@ -36,6 +36,10 @@ class OwningPostgresProfileStore final : public ProfileStore {
                                      const std::string& request_id) override {
     return store_->Put(profile, request_id);
   }
+  absl::StatusOr<ProfileSummary> Replace(const StoredProfile& profile,
+                                         const ReplaceTerms& terms) override {
+    return store_->Replace(profile, terms);
+  }
   absl::StatusOr<StoredProfile> Get(const std::string& id) override { return store_->Get(id); }
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override {
     return store_->GetSummary(id);

@@ -22,7 +22,8 @@ TEST(PostgresErrorTest, EachStateMeansWhatTheCallerCanDo) {
       {"57P01", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // shut down
       {"57014", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // statement timeout
       {"53300", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // too many connections
-      {"53100", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // disk full
+      {"53200", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // out of memory
+      {"53100", absl::StatusCode::kResourceExhausted, "DISK_FULL", false},
       {"25006", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // read-only
       {"40001", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE",
        true},  // serialization failure

@@ -31,6 +31,7 @@ TEST_P(ProfileStoreTest, GetReturnsWhatWasPut) {
   ProfileSummary expected = profile.summary;
   expected.etag = stored.etag;
   expected.create_time_ns = clock_.WallNs();
+  expected.update_time_ns = clock_.WallNs();
   EXPECT_NE(stored.etag, "");
   EXPECT_EQ(stored, expected);
   const absl::StatusOr<StoredProfile> got = store_->Get("a");
@@ -157,6 +158,156 @@ TEST_P(ProfileStoreTest, AProfileStoredAgainHasAnotherEtag) {
   const ProfileSummary second = MustPut(SampleProfile("a", "content"));
   EXPECT_NE(second.etag, first.etag);
   ExpectError(store_->Delete("a", first.etag), absl::StatusCode::kAborted, "ETAG_MISMATCH");
+}
+
+TEST_P(ProfileStoreTest, AReplacementHasTheNameTheOwnerAndTheBirthdayOfWhatWasThere) {
+  const ProfileSummary first = MustPut(ProfileOf("anna", "a", "content"));
+  const uint64_t generation = store_->Generation();
+  clock_.Advance(1000);
+  const StoredProfile other = ProfileOf("bert", "a", SampleContent(2, 50'000));
+  const absl::StatusOr<ProfileSummary> second = store_->Replace(other, {.etag = first.etag});
+  ASSERT_TRUE(second.ok()) << second.status();
+  ProfileSummary expected = other.summary;
+  expected.owner = "anna";
+  expected.etag = second->etag;
+  expected.create_time_ns = first.create_time_ns;
+  expected.update_time_ns = clock_.WallNs();
+  EXPECT_NE(second->etag, first.etag);
+  EXPECT_EQ(*second, expected);
+  EXPECT_EQ(store_->Get("a")->summary, expected);
+  EXPECT_EQ(store_->Get("a")->content, other.content);
+  EXPECT_NE(store_->Generation(), generation);
+  EXPECT_THAT(Ids({}), ElementsAre("a"));
+}
+
+TEST_P(ProfileStoreTest, AReplacementByTheSameChangesNothing) {
+  const StoredProfile profile = SampleProfile("a", "content");
+  const ProfileSummary first = MustPut(profile);
+  clock_.Advance(1000);
+  EXPECT_EQ(*store_->Replace(profile, {}), first);
+  EXPECT_EQ(*store_->Replace(profile, {.etag = first.etag, .request_id = "request"}), first);
+  EXPECT_EQ(*store_->GetSummary("a"), first);
+  StoredProfile relabelled = profile;
+  relabelled.summary.labels = {{"other", "label"}};
+  const absl::StatusOr<ProfileSummary> second = store_->Replace(relabelled, {});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE(second->etag, first.etag);
+  EXPECT_EQ(store_->GetSummary("a")->labels, relabelled.summary.labels);
+}
+
+TEST_P(ProfileStoreTest, AReplacementOfWhatIsNotThereNeedsPermission) {
+  const StoredProfile profile = SampleProfile("a", "content");
+  ExpectError(store_->Replace(profile, {}).status(), absl::StatusCode::kNotFound,
+              "PROFILE_NOT_FOUND");
+  ExpectError(store_->Replace(profile, {.etag = "e"}).status(), absl::StatusCode::kNotFound,
+              "PROFILE_NOT_FOUND");
+  ExpectError(store_->Replace(profile, {.etag = "e", .allow_missing = true}).status(),
+              absl::StatusCode::kAborted, "ETAG_MISMATCH");
+  EXPECT_THAT(Ids({}), ElementsAre());
+  const absl::StatusOr<ProfileSummary> stored = store_->Replace(profile, {.allow_missing = true});
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(stored->create_time_ns, clock_.WallNs());
+  EXPECT_EQ(store_->Get("a")->content, "content");
+}
+
+TEST_P(ProfileStoreTest, AReplacementWithAnotherEtagIsAbortedAndChangesNothing) {
+  const ProfileSummary first = MustPut(SampleProfile("a", "content"));
+  const uint64_t generation = store_->Generation();
+  const absl::Status refused =
+      store_->Replace(SampleProfile("a", "other"), {.etag = first.etag + "x"}).status();
+  ExpectError(refused, absl::StatusCode::kAborted, "ETAG_MISMATCH");
+  EXPECT_EQ(DetailsOf(refused).resource.name, "profiles/a");
+  EXPECT_EQ(*store_->GetSummary("a"), first);
+  EXPECT_EQ(store_->Get("a")->content, "content");
+  EXPECT_EQ(store_->Generation(), generation);
+}
+
+TEST_P(ProfileStoreTest, ARepeatedReplacementReturnsWhatTheFirstStoredWhateverItsEtag) {
+  const ProfileSummary first = MustPut(SampleProfile("a", "content"));
+  const StoredProfile second = SampleProfile("a", "second");
+  const ReplaceTerms terms{.etag = first.etag, .request_id = "request"};
+  const ProfileSummary stored = *store_->Replace(second, terms);
+  clock_.Advance(1000);
+  EXPECT_EQ(*store_->Replace(second, terms), stored);
+  // Not even where another has come after it does a late repetition replace that.
+  const ProfileSummary third = *store_->Replace(SampleProfile("a", "third"), {});
+  EXPECT_EQ(*store_->Replace(second, terms), stored);
+  EXPECT_EQ(*store_->GetSummary("a"), third);
+  ExpectError(store_->Replace(SampleProfile("a", "fourth"), terms).status(),
+              absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
+}
+
+TEST_P(ProfileStoreTest, AReplacementCountsByWhatItHasMore) {
+  Restart({.max_profiles = 2, .max_total_bytes = 100});
+  MustPut(SampleProfile("a", std::string(60, 'a')));
+  MustPut(SampleProfile("b", std::string(40, 'b')));
+  const auto replace = [&](const std::string& id, size_t bytes) {
+    return store_->Replace(SampleProfile(id, std::string(bytes, 'c')), {}).status();
+  };
+  ExpectError(replace("a", 61), absl::StatusCode::kResourceExhausted, "STORE_FULL");
+  EXPECT_EQ(store_->Get("a")->content, std::string(60, 'a'));
+  EXPECT_TRUE(replace("a", 50).ok());
+  EXPECT_TRUE(replace("b", 50).ok());
+  // A limit that was lowered refuses nothing that does not grow.
+  store_->SetLimits({.max_profiles = 1, .max_total_bytes = 10});
+  EXPECT_TRUE(replace("a", 49).ok());
+  ExpectError(replace("a", 50), absl::StatusCode::kResourceExhausted, "STORE_FULL");
+  store_->SetLimits({.max_profiles = 3, .max_total_bytes = 100});
+  MustPut(SampleProfile("c", "c"));
+  ExpectError(store_->Put(SampleProfile("d", ""), "").status(),
+              absl::StatusCode::kResourceExhausted, "STORE_FULL");
+}
+
+TEST_P(ProfileStoreTest, WhoReadsDuringReplacementsHasOneOrTheOtherWhole) {
+  constexpr int kReplacements = 1000;
+  constexpr int kReaders = 2;
+  const auto content = [](int number) {
+    return SampleContent(number % 2, 200 + number % 2 * 9000);
+  };
+  MustPut(SampleProfile("a", content(0)));
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  readers.reserve(kReaders);
+  for (int reader = 0; reader < kReaders; ++reader) {
+    readers.emplace_back([&] {
+      while (!done) {
+        const absl::StatusOr<StoredProfile> got = store_->Get("a");
+        ASSERT_TRUE(got.ok()) << got.status();
+        ASSERT_EQ(got->summary.digest, SampleProfile("a", got->content).summary.digest);
+        ASSERT_TRUE(store_->GetSummary("a").ok());
+        const absl::StatusOr<ProfilePage> page = store_->List({});
+        ASSERT_TRUE(page.ok()) << page.status();
+        ASSERT_EQ(page->profiles.size(), 1U);
+      }
+    });
+  }
+  for (int i = 1; i <= kReplacements && !HasFailure(); ++i)
+    EXPECT_TRUE(store_->Replace(SampleProfile("a", content(i)), {}).ok());
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(store_->Get("a")->content, content(kReplacements));
+}
+
+TEST_P(ProfileStoreTest, OfReplacementsAtOnceWithOneEtagOneWins) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 20;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string id = absl::StrCat("p", round);
+    const std::string etag = MustPut(SampleProfile(id, "content")).etag;
+    std::atomic<int> won{0};
+    std::vector<std::thread> threads;
+    threads.reserve(kThreads);
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        const absl::Status status =
+            store_->Replace(SampleProfile(id, absl::StrCat(thread)), {.etag = etag}).status();
+        if (status.ok()) ++won;
+        EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(won, 1);
+  }
 }
 
 TEST_P(ProfileStoreTest, ARepeatedRequestReturnsWhatTheFirstStored) {

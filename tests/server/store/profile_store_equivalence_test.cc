@@ -27,8 +27,9 @@ std::string Words(const absl::Status& status) {
 }
 
 std::string Words(const ProfileSummary& summary) {
-  std::string words = absl::StrCat(summary.id, " ", summary.digest, " ", summary.model, " ",
-                                   summary.owner, " ", summary.create_time_ns);
+  std::string words =
+      absl::StrCat(summary.id, " ", summary.digest, " ", summary.model, " ", summary.owner, " ",
+                   summary.create_time_ns, " ", summary.update_time_ns);
   for (const auto& [key, value] : summary.labels) absl::StrAppend(&words, " ", key, "=", value);
   return words;
 }
@@ -61,7 +62,7 @@ class Pair {
   std::pair<std::string, std::string> Call() {
     clock_.Advance(1 + static_cast<int64_t>(random_() % 5));
     const std::string id = absl::StrCat("p", random_() % 8);
-    switch (random_() % 10) {
+    switch (random_() % 12) {
       case 0:
       case 1:
       case 2:
@@ -75,7 +76,10 @@ class Pair {
         return {Words(memory_.GetSummary(id)), Words(disk_->GetSummary(id))};
       case 7:
         if (random_() % 4 == 0) Reopen();
-        [[fallthrough]];
+        return CallList(id);
+      case 8:
+      case 9:
+        return CallReplace(id);
       default:
         return CallList(id);
     }
@@ -88,14 +92,36 @@ class Pair {
     ASSERT_NE(disk_, nullptr);
   }
 
-  std::pair<std::string, std::string> CallPut(const std::string& id) {
+  StoredProfile Random(const std::string& id) {
     StoredProfile profile = SampleProfile(id, std::string(random_() % 3 + 1, 'x'));
     // A repetition of a request is identical in everything but who makes it, so what describes the
     // profile follows from its id.
     profile.summary.labels = {{"id", id}, {absl::StrCat("l", id.back() % 3), "v"}};
     profile.summary.model = absl::StrCat("m", id.back() % 2);
     profile.summary.owner = kOwners[random_() % std::size(kOwners)];
-    const std::string request_id = random_() % 2 == 0 ? "" : absl::StrCat("r", random_() % 12);
+    return profile;
+  }
+
+  std::string RandomRequest() {
+    return random_() % 2 == 0 ? "" : absl::StrCat("r", random_() % 12);
+  }
+
+  std::pair<std::string, std::string> CallReplace(const std::string& id) {
+    const StoredProfile profile = Random(id);
+    ReplaceTerms in_memory{.allow_missing = random_() % 2 == 0, .request_id = RandomRequest()};
+    ReplaceTerms on_disk = in_memory;
+    if (random_() % 2 == 0) {
+      const absl::StatusOr<ProfileSummary> there = memory_.GetSummary(id);
+      const absl::StatusOr<ProfileSummary> there_too = disk_->GetSummary(id);
+      in_memory.etag = there.ok() ? there->etag : "other";
+      on_disk.etag = there_too.ok() ? there_too->etag : "other";
+    }
+    return {Words(memory_.Replace(profile, in_memory)), Words(disk_->Replace(profile, on_disk))};
+  }
+
+  std::pair<std::string, std::string> CallPut(const std::string& id) {
+    const StoredProfile profile = Random(id);
+    const std::string request_id = RandomRequest();
     return {Words(memory_.Put(profile, request_id)), Words(disk_->Put(profile, request_id))};
   }
 

@@ -46,11 +46,12 @@ std::string ContentOf(uint64_t number) {
 
 class Round {
  public:
-  Round(const std::string& directory, uint64_t first) {
+  Round(const std::string& directory, uint64_t first,
+        void (*write_for_ever)(const std::string&, uint64_t, int) = PutForEver) {
     int ends[2];
     if (pipe(ends) != 0) return;
     child_ = fork();
-    if (child_ == 0) PutForEver(directory, first, ends[1]);
+    if (child_ == 0) write_for_ever(directory, first, ends[1]);
     close(ends[1]);
     acknowledgements_ = ends[0];
   }
@@ -91,6 +92,51 @@ std::set<uint64_t> ReadAll(SqliteProfileStore& store) {
     numbers.insert(number);
   }
   return numbers;
+}
+
+// Replaces one profile by version first, first + 1, ... until killed, and writes each number to
+// `pipe` once it is acknowledged.
+[[noreturn]] void ReplaceForEver(const std::string& directory, uint64_t first, int pipe) {
+  const FakeClock clock;
+  const auto store = SqliteProfileStore::Open({.directory = directory}, clock);
+  if (!store.ok()) _exit(1);
+  for (uint64_t number = first;; ++number) {
+    const StoredProfile next = SampleProfile("a", ContentOf(number));
+    if (!(*store)->Replace(next, {.allow_missing = true}).ok()) _exit(2);
+    if (write(pipe, &number, sizeof number) != sizeof number) _exit(3);
+  }
+}
+
+TEST(SqliteProfileStoreCrashTest, KilledWhileReplacingItHasTheFormerOrTheNewOne) {
+  constexpr int kRounds = 20;
+  const uint64_t seed = std::random_device{}();
+  std::cout << "seed " << seed << std::endl;
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937_64 random(seed);
+  const TemporaryDirectory directory;
+  uint64_t next = 1;
+  for (int round_number = 0; round_number < kRounds; ++round_number) {
+    SCOPED_TRACE(absl::StrCat("round ", round_number));
+    uint64_t last = 0;
+    {
+      const Round round(directory.path(), next, ReplaceForEver);
+      const uint64_t wanted = 1 + random() % 20;
+      for (uint64_t i = 0; i < wanted && round.Next(last);) ++i;
+      for (uint64_t left = random() % 400'000; left > 0; --left) random();
+      ASSERT_TRUE(round.Kill());
+      while (round.Next(last)) {
+      }
+    }
+    ASSERT_GE(last, next) << "nothing was acknowledged";
+    const FakeClock clock;
+    const auto store = SqliteProfileStore::Open({.directory = directory.path()}, clock);
+    ASSERT_TRUE(store.ok()) << store.status();
+    const absl::StatusOr<StoredProfile> got = (*store)->Get("a");
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_TRUE(got->content == ContentOf(last) || got->content == ContentOf(last + 1));
+    ASSERT_EQ((*store)->List({})->profiles.size(), 1U);
+    next = last + 2;
+  }
 }
 
 TEST(SqliteProfileStoreCrashTest, EveryAcknowledgedProfileSurvivesAKill) {

@@ -1,0 +1,64 @@
+// The room on the disk below a directory: how much there is, what it means that there is none, and
+// a reserve that is kept of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+
+#include "server/base/mutex.h"
+
+namespace stepcast::server {
+
+struct DiskSpace {
+  int64_t free_bytes = 0;  // for who is not root
+  int64_t total_bytes = 0;
+};
+
+// Of the file system that the directory is on; none where the system does not say.
+std::optional<DiskSpace> SpaceOf(const std::string& directory);
+
+// True of the system's error numbers that mean that the disk, or the share of it, is used up.
+bool MeansDiskFull(int error);
+
+// What is full, what to do about it, and what was said.
+struct FullDisk {
+  std::string where;  // "the disk of the data directory /var/lib/stepcast", for instance
+  std::string todo;   // completes "... is full: "
+  std::map<std::string, std::string> metadata;  // `cause`: what was said, for the message, too
+};
+
+// RESOURCE_EXHAUSTED, reason DISK_FULL, without RetryInfo: it does not pass by itself.
+absl::Status DiskFull(FullDisk disk);
+bool IsDiskFull(const absl::Status& status);
+
+// A file that takes room on a disk, to be given up when the room is needed for what makes more.
+//
+// It is as large as a twentieth of the disk, from 256 KiB to 16 MiB: what deletions and the
+// checkpoint after them write. Where there is no room for it, or the file system cannot allocate,
+// there is none. Threads: safe.
+class DiskReserve {
+ public:
+  static constexpr int64_t kMinBytes = int64_t{256} << 10;
+  static constexpr int64_t kMaxBytes = int64_t{16} << 20;
+
+  // Of a file of this name in the directory, which may be there already.
+  DiskReserve(const std::string& directory, const std::string& name);
+
+  // Takes the room, unless it is taken or as much again would not be left beside it.
+  void Take();
+  void GiveUp();
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  const std::string directory_;
+  const std::string path_;
+  const int64_t bytes_;
+  Mutex mutex_;
+  bool is_taken_ STEPCAST_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace stepcast::server
