@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-#include "stepcast/profile_encoding.h"
+#include "client/cli/input_reader.h"
 
 namespace stepcast::client {
 
@@ -21,7 +21,7 @@ std::string OrVariable(const std::string& given, const char* name) {
 
 absl::Status ReadInto(const std::string& path, std::string& content) {
   if (path.empty()) return absl::OkStatus();
-  absl::StatusOr<std::string> read = ReadFile(path);
+  absl::StatusOr<std::string> read = ReadSecretInput(path);
   if (!read.ok()) return read.status();
   content = *std::move(read);
   return absl::OkStatus();

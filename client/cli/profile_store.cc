@@ -29,8 +29,12 @@ ExitCode NeedsServer(const Session& session, std::string_view command) {
 
 absl::StatusOr<v1::Profile> Upload(const Session& session, const std::string& path,
                                    const v1::UploadProfileRequest::Header& header) {
+  const absl::StatusOr<std::string> bytes = ReadProfileBytes(path);
+  if (!bytes.ok()) return bytes.status();
   const Progress progress(session.console, "uploading");
-  return session.client.UploadProfileFile(path, header);
+  absl::StatusOr<v1::Profile> stored = session.client.UploadProfileBytes(*bytes, header);
+  if (stored.ok()) return stored;
+  return NamingFiles(stored.status(), {{"chunk", InputAt(path).Name()}});
 }
 
 class UploadCommand : public Command {
@@ -49,7 +53,7 @@ class UploadCommand : public Command {
 
   ExitCode Run(const Session& session) const override {
     if (session.local) return NeedsServer(session, "upload");
-    if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
+    if (!IsFile(path_)) return session.Misused(WhyNoFile(path_));
     v1::UploadProfileRequest::Header header;
     header.set_profile_id(id_);
     header.set_request_id(request_id_);
@@ -98,7 +102,7 @@ class GetCommand : public Command {
   absl::StatusOr<std::string> Name(const Session& session) const {
     if (!session.local) return StoredName(argument_);
     if (!IsFile(argument_))
-      return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument_, "\""));
+      return absl::InvalidArgumentError(WhyNoFile(argument_));
     const absl::StatusOr<v1::Profile> stored = Upload(session, argument_, {});
     if (!stored.ok()) return stored.status();
     return stored->name();

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/characters.h"
 #include "client/cli/measure_text.h"
 
 #include "stepcast/error_details.h"
@@ -14,12 +15,11 @@ namespace stepcast::client {
 namespace {
 
 std::string Printable(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = ' ';
+  std::string line(text);
+  for (char& c : line) {
+    if (c == '\n' || c == '\t') c = ' ';
   }
-  return result;
+  return Escaped(line);
 }
 
 void Line(std::string& report, const std::string& left, const std::string& right) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 
 #include "core/alignment/difference_constraints.h"
@@ -22,6 +23,23 @@
 namespace stepcast {
 
 namespace {
+
+// A length of time for people: 1.5 ms.
+std::string LengthText(double ns) {
+  constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+  for (const auto& [of_unit, unit] : kUnits) {
+    // 999.6 of a unit would be written with an exponent.
+    if (ns >= 0.9995 * of_unit) return absl::StrFormat("%.3g %s", ns / of_unit, unit);
+  }
+  return absl::StrFormat("%.0f ns", ns);
+}
+
+// A clock's time in seconds, exactly.
+std::string ClockText(int64_t ns) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const auto size = ns < 0 ? uint64_t{0} - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
+  return absl::StrFormat("%s%d.%09d s", ns < 0 ? "-" : "", size / kSecond, size % kSecond);
+}
 
 // Beside a variance: of a distance from the middle of what is possible, and of one from where the
 // search starts, which alone holds what nothing else does.
@@ -262,8 +280,8 @@ class ClockFit {
       const absl::string_view first_verb(first.data(), first.size());
       const absl::string_view last_verb(last.data(), last.size());
       return absl::StrCat(exchanges_.families[Index(family)], " of step ", step, ": ",
-                          exchanges_.nodes[Index(early)], first_verb, early_ns, " ns, ",
-                          exchanges_.nodes[Index(late)], last_verb, late_ns, " ns");
+                          exchanges_.nodes[Index(early)], first_verb, ClockText(early_ns), ", ",
+                          exchanges_.nodes[Index(late)], last_verb, ClockText(late_ns));
     };
     if (source < messages) {
       const RecordedMessage& message = exchanges_.messages[static_cast<size_t>(source)];
@@ -283,7 +301,7 @@ class ClockFit {
   absl::Status Contradiction(std::vector<Fault> faults, double excess_ns, double slack_ns) const {
     std::string message = absl::StrCat(
         "the clocks cannot be reconciled: ", faults.size(), " exchanges contradict each other by ",
-        std::llround(excess_ns), " ns",
+        LengthText(excess_ns),
         has_drift_ ? absl::StrCat(", even if clocks drift by up to ", options_.max_drift) : "",
         ": ", faults.front().description);
     for (size_t i = 1; i < faults.size() && i < 4; ++i)

@@ -190,7 +190,8 @@ TEST_F(LocalProfileTest, AFileThatIsNoProfileIsRefused) {
   EXPECT_THAT(
       Run({"--local", "predict", file}).err,
       StartsWith(
-          "error: INVALID_ARGUMENT: PROFILE_UNREADABLE: not a profile in proto text: line 1"));
+          absl::StrCat("error: INVALID_ARGUMENT: PROFILE_UNREADABLE: cannot read ", file,
+                       ": not a profile in proto text: line 1")));
 }
 
 TEST_F(LocalProfileTest, ACheckInJsonIsTheProfileAndWhatItsRecordingSays) {
