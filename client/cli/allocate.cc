@@ -34,12 +34,13 @@ class AllocateQuestion : public Question {
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app =
         parent.add_subcommand("allocate", "How a cluster's workers are shared between jobs");
-    app->add_option("JOBS", path_,
-                    "A file with the request as proto JSON: {\"jobs\": [{\"id\": ..., \"profile\": "
-                    "..., \"weight\": ...,\n"
-                    "\"minWorkers\": ..., \"maxWorkers\": ..., \"gang\": ..., "
-                    "\"remainingExamples\": ...}], \"capacity\": {\"workers\": ...}}.\n"
-                    "A job's `profile` is a file, or the name of a stored profile; -: standard input")
+    app->add_option(
+           "JOBS", path_,
+           "A file with the request as proto JSON: {\"jobs\": [{\"id\": ..., \"profile\": "
+           "..., \"weight\": ...,\n"
+           "\"minWorkers\": ..., \"maxWorkers\": ..., \"gang\": ..., "
+           "\"remainingExamples\": ...}], \"capacity\": {\"workers\": ...}}.\n"
+           "A job's `profile` is a file, or the name of a stored profile; -: standard input")
         ->required()
         ->type_name("FILE");
     app->add_option("--workers", workers_, "Workers to share (default: the file's capacity)")

@@ -34,9 +34,8 @@ bool IsBegunCharacter(std::string_view bytes) {
   const auto first = static_cast<unsigned char>(bytes.front());
   const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   return first >= 0xc2 && first <= 0xf4 && bytes.size() < length &&
-         std::all_of(bytes.begin() + 1, bytes.end(), [](char c) {
-           return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
-         });
+         std::all_of(bytes.begin() + 1, bytes.end(),
+                     [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; });
 }
 
 std::string EscapeOf(char32_t c) {
@@ -70,8 +69,7 @@ size_t AppendEscaped(std::string_view text, std::string_view stays, std::string&
     if (at == text.end()) break;
     const std::string_view rest = text.substr(static_cast<size_t>(at - text.begin()));
     if (rest.size() < kLongest && IsBegunCharacter(rest)) break;
-    absl::StrAppend(&escaped, "\\x",
-                    absl::Hex(static_cast<unsigned char>(*at), absl::kZeroPad2));
+    absl::StrAppend(&escaped, "\\x", absl::Hex(static_cast<unsigned char>(*at), absl::kZeroPad2));
     ++at;
   }
   return static_cast<size_t>(at - text.begin());

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-
 #include "client/cli/input_reader.h"
 
 namespace stepcast::client {

@@ -29,10 +29,9 @@ constexpr FileLimit kSecretLimit{
     .name = "max_credential_bytes", .bytes = int64_t{1} << 20, .remedy = "is it the right file?"};
 
 absl::Status Refuse(const std::string& path, std::string_view reason, std::string_view why) {
-  return MakeLocalError(
-      absl::StatusCode::kInvalidArgument, reason,
-      absl::StrCat("cannot read ", InputAt(path).Name(), ": ", std::string(why)),
-      {{"path", path}});
+  return MakeLocalError(absl::StatusCode::kInvalidArgument, reason,
+                        absl::StrCat("cannot read ", InputAt(path).Name(), ": ", std::string(why)),
+                        {{"path", path}});
 }
 
 // A recording of another program's, which says so in its first bytes.
@@ -78,8 +77,8 @@ bool IsFile(const std::string& path) {
 
 std::string WhyNoFile(const std::string& path) {
   std::error_code error;
-  const bool is_there = std::filesystem::symlink_status(path, error).type() !=
-                        std::filesystem::file_type::not_found;
+  const bool is_there =
+      std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found;
   const std::string why = WhyUnreadable(path);
   return is_there && !why.empty() ? absl::StrCat("cannot read \"", path, "\": ", why)
                                   : absl::StrCat("there is no file \"", path, "\"");
@@ -130,9 +129,8 @@ absl::StatusOr<std::string> ReadTextInput(const std::string& path, std::string_v
 }
 
 absl::StatusOr<std::string> ReadSecretInput(const std::string& path) {
-  return ReadWhole(InputAt(path), kSecretLimit, [&path](std::string_view first) {
-    return CheckKind(path, KindIn(first));
-  });
+  return ReadWhole(InputAt(path), kSecretLimit,
+                   [&path](std::string_view first) { return CheckKind(path, KindIn(first)); });
 }
 
 absl::StatusOr<std::string> ReadProfileBytes(const std::string& path) {

@@ -34,8 +34,7 @@ absl::StatusOr<std::string> StoredName(const std::string& argument) {
 absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
                                                   const std::string& argument) {
   if (!IsFile(argument)) {
-    if (session.local)
-      return absl::InvalidArgumentError(WhyNoFile(argument));
+    if (session.local) return absl::InvalidArgumentError(WhyNoFile(argument));
     const absl::StatusOr<std::string> name = StoredName(argument);
     if (!name.ok()) {
       std::error_code error;

@@ -138,11 +138,12 @@ class FitContentionCommand : public Command {
         "fit-contention",
         "Fit how all-reduces and the computation beside them slow each other, by the threads that "
         "carry them, for tune --contention");
-    app->add_option("FILE", path_,
-                    "Lines of kind,threads,size_bytes,seconds, the first naming the columns: kind "
-                    "is alone or overlapped, of an all-reduce that ran alone or beside computation "
-                    "for all of its time, or computation, of the same computation beside "
-                    "all-reduces (threads 0: alone); or the request as proto JSON; -: standard input")
+    app->add_option(
+           "FILE", path_,
+           "Lines of kind,threads,size_bytes,seconds, the first naming the columns: kind "
+           "is alone or overlapped, of an all-reduce that ran alone or beside computation "
+           "for all of its time, or computation, of the same computation beside "
+           "all-reduces (threads 0: alone); or the request as proto JSON; -: standard input")
         ->required()
         ->type_name("");
     AddValueOption<int32_t>(*app, "--workers", "N",
@@ -167,11 +168,10 @@ class FitContentionCommand : public Command {
     if (!IsFile(path_)) return session.Misused(WhyNoFile(path_));
     v1::FitContentionRequest request;
     if (absl::Status status = Read(request); !status.ok()) {
-      return session.Refused(
-          GetErrorDetails(status).reason.empty()
-              ? absl::InvalidArgumentError(absl::StrCat(InputAt(path_).Name(), ": ",
-                                                        std::string(status.message())))
-              : status);
+      return session.Refused(GetErrorDetails(status).reason.empty()
+                                 ? absl::InvalidArgumentError(absl::StrCat(
+                                       InputAt(path_).Name(), ": ", std::string(status.message())))
+                                 : status);
     }
     if (workers_) request.set_workers(*workers_);
     if (latency_seconds_) request.set_latency_seconds(*latency_seconds_);

@@ -142,7 +142,8 @@ absl::StatusOr<v1::Profile> LoadFile(const Session& session, const FolderFile& f
                         : absl::InvalidArgumentError(
                               absl::StrCat(absl::string_view(profile.status().message()), hint));
   }
-  const absl::StatusOr<std::string> text = ReadTextInput(file.flags, "flags of profile import, one a line");
+  const absl::StatusOr<std::string> text =
+      ReadTextInput(file.flags, "flags of profile import, one a line");
   if (!text.ok()) return text.status();
   const absl::StatusOr<std::vector<std::string>> flags = ParseFlagLines(*text);
   absl::StatusOr<v1::Profile> profile =

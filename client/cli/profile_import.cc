@@ -102,8 +102,9 @@ class ImportFlags {
     if (!response.ok()) {
       const ExitCode code = session.Refused(response.status());
       if (!session.local && absl::IsUnavailable(response.status())) {
-        session.console.err << "hint: --save FILE keeps the profile on this machine, in a file, and "
-                               "needs no server\n";
+        session.console.err
+            << "hint: --save FILE keeps the profile on this machine, in a file, and "
+               "needs no server\n";
       }
       return code;
     }
@@ -191,7 +192,8 @@ class ImportCommand : public Command {
            "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
            "three steps or more with record_shapes=True;\nchakra: a Chakra execution "
            "trace of one rank;\nhorovod: what Horovod wrote to HOROVOD_TIMELINE.\nMay be "
-           "compressed by gzip; -: standard input. Several files, traces of PyTorch or of Chakra or RunMetadata: one "
+           "compressed by gzip; -: standard input. Several files, traces of PyTorch or of Chakra "
+           "or RunMetadata: one "
            "of "
            "each worker of one job")
         ->required()
@@ -419,8 +421,7 @@ class ImportCommand : public Command {
 
   absl::StatusOr<v1::ImportProfileResponse> Import(const Session& session, RecordingFormat format,
                                                    const std::map<std::string, int64_t>& sizes,
-                                                   const Inputs& inputs,
-                                                   Progress& progress) const {
+                                                   const Inputs& inputs, Progress& progress) const {
     v1::ImportProfileRequest::Header header = flags_.Header(session);
     if (format == RecordingFormat::kLayers) {
       FillFormat(*header.mutable_layer_profile());
@@ -443,10 +444,9 @@ class ImportCommand : public Command {
     if (overlap_slowdown_) header.set_overlap_slowdown(*overlap_slowdown_);
     if (collective_slowdown_) header.set_collective_slowdown(*collective_slowdown_);
     progress.ExpectBytes(inputs.Bytes());
-    ImportStreams streams{
-        .recording = *inputs.recordings.front(),
-        .graph = inputs.graph.get(),
-        .on_read = [&progress](int64_t read) { progress.ReachBytes(read); }};
+    ImportStreams streams{.recording = *inputs.recordings.front(),
+                          .graph = inputs.graph.get(),
+                          .on_read = [&progress](int64_t read) { progress.ReachBytes(read); }};
     for (size_t i = 0; i < paths_.size() && paths_.size() > 1; ++i)
       streams.recordings.emplace_back(inputs.recordings[i].get(), paths_[i]);
     return session.client.ImportProfileStreams(header, streams,

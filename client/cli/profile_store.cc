@@ -101,8 +101,7 @@ class GetCommand : public Command {
  private:
   absl::StatusOr<std::string> Name(const Session& session) const {
     if (!session.local) return StoredName(argument_);
-    if (!IsFile(argument_))
-      return absl::InvalidArgumentError(WhyNoFile(argument_));
+    if (!IsFile(argument_)) return absl::InvalidArgumentError(WhyNoFile(argument_));
     const absl::StatusOr<v1::Profile> stored = Upload(session, argument_, {});
     if (!stored.ok()) return stored.status();
     return stored->name();

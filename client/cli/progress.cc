@@ -42,8 +42,8 @@ void Progress::Show(Pace pace) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%.1f", elapsed.count());
-    err << kStartOfLine << kFrames[frame % kFrames.size()] << ' ' << what_ << ' '
-                 << seconds.data() << " s" << ReadText() << std::flush;
+    err << kStartOfLine << kFrames[frame % kFrames.size()] << ' ' << what_ << ' ' << seconds.data()
+        << " s" << ReadText() << std::flush;
     changed_.wait_for(lock, pace.interval, [this] { return done_; });
   }
   err << kStartOfLine << std::flush;

@@ -12,7 +12,6 @@
 #include "client/cli/parsed_option.h"
 #include "client/cli/quantity.h"
 
-
 namespace stepcast::client {
 
 namespace {
@@ -298,13 +297,13 @@ void ScenarioFlags::DeclareOrder(CLI::App& app) {
   CLI::Option* order = AddChoiceOption(
       app, "--order", kOrders, "In which order transfers are served",
       [this](v1::ParameterServers::TransferOrder value) { servers().set_transfer_order(value); });
-  CLI::Option* priorities =
-      AddParsedOption(app, "--priorities", "FILE",
-                      "Serve transfers by rank, lowest first: a file of lines `name<TAB>rank`; -: standard input",
-                      ReadPriorities, [this](const std::map<std::string, int32_t>& value) {
-                        servers().mutable_transfer_priorities()->clear();
-                        servers().mutable_transfer_priorities()->insert(value.begin(), value.end());
-                      });
+  CLI::Option* priorities = AddParsedOption(
+      app, "--priorities", "FILE",
+      "Serve transfers by rank, lowest first: a file of lines `name<TAB>rank`; -: standard input",
+      ReadPriorities, [this](const std::map<std::string, int32_t>& value) {
+        servers().mutable_transfer_priorities()->clear();
+        servers().mutable_transfer_priorities()->insert(value.begin(), value.end());
+      });
   order->excludes(priorities);
   order->group(kScenarioGroup);
   priorities->group(kScenarioGroup);

@@ -58,7 +58,7 @@ ExitCode Session::Refused(const absl::Status& status) const {
 }
 
 ExitCode Session::Misused(std::string_view why) const {
-  console.err << "error: " << why << "\nRun with --help for more information.\n";
+  console.err << "error: " << Printable(why) << "\nRun with --help for more information.\n";
   return ExitCode::kMisused;
 }
 

@@ -30,7 +30,8 @@ absl::Status Unreadable(const FileToRead& file, absl::StatusCode code, std::stri
 absl::StatusCode CodeOf(int error) {
   if (error == ENOENT || error == ENOTDIR) return absl::StatusCode::kNotFound;
   if (error == EACCES || error == EPERM) return absl::StatusCode::kPermissionDenied;
-  if (error == EISDIR || error == ENXIO || error == ELOOP) return absl::StatusCode::kInvalidArgument;
+  if (error == EISDIR || error == ENXIO || error == ELOOP)
+    return absl::StatusCode::kInvalidArgument;
   return absl::StatusCode::kUnknown;
 }
 
@@ -74,8 +75,9 @@ absl::StatusOr<Opened> OpenToRead(const FileToRead& file) {
     if (const std::string_view why = ReasonOfType(status, false); !why.empty())
       return Unreadable(file, absl::StatusCode::kInvalidArgument, why);
   }
-  const int descriptor = file.is_standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                                                : open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  const int descriptor = file.is_standard_input
+                             ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                             : open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (descriptor < 0) return UnreadableFile(file, errno);
   if (fstat(descriptor, &status) != 0) status = {};
   if (const std::string_view why = ReasonOfType(status, file.is_standard_input, descriptor);
@@ -232,7 +234,8 @@ absl::StatusOr<std::string> ReadWhole(const FileToRead& file, const FileLimit& l
         return TooLarge(file, limit, absl::StrCat("its ", opened->size, " bytes are above"));
     }
     if (!*more) return content;
-    if (static_cast<int64_t>(content.size()) > limit.bytes) return TooLarge(file, limit, "it is above");
+    if (static_cast<int64_t>(content.size()) > limit.bytes)
+      return TooLarge(file, limit, "it is above");
   }
 }
 

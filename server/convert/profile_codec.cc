@@ -156,10 +156,10 @@ absl::StatusOr<Profile> DecodeProfile(std::string_view content) {
 absl::StatusOr<ProfileInput> ReadProfile(ProfileEncoding encoding, std::string_view bytes) {
   v1::Profile message;
   const absl::Status parsed =
-      bytes.empty() ? Malformed("any encoding", ": there are none")
-                    : Parse(encoding, encoding == ProfileEncoding::kBinary ? bytes
-                                                                           : WithoutMark(bytes),
-                            message);
+      bytes.empty()
+          ? Malformed("any encoding", ": there are none")
+          : Parse(encoding, encoding == ProfileEncoding::kBinary ? bytes : WithoutMark(bytes),
+                  message);
   if (!parsed.ok()) return SayWhatItLooksLike(parsed, bytes);
   return FromWire(message);
 }

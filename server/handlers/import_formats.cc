@@ -57,9 +57,8 @@ absl::StatusOr<std::string> ReadText(ByteSource& source) {
     if (*read == 0) return text;
     text.append(block.data(), *read);
     if (text.size() > kMaxLayerBytes) {
-      return ImportFault(kAtRecording,
-                         absl::StrCat("more than max_layer_bytes = ", kMaxLayerBytes,
-                                      " of layers as text: give those of one model"));
+      return ImportFault(kAtRecording, absl::StrCat("more than max_layer_bytes = ", kMaxLayerBytes,
+                                                    " of layers as text: give those of one model"));
     }
   }
 }
@@ -102,8 +101,8 @@ absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileC
     // What is wrong with all else follows from that.
     std::rotate(details.faults.begin(), of_bytes, of_bytes + 1);
   } else {
-    const std::string field = absl::StartsWith(of_bytes->field, "line ") ? kAtRecording
-                                                                         : of_bytes->field;
+    const std::string field =
+        absl::StartsWith(of_bytes->field, "line ") ? kAtRecording : of_bytes->field;
     details.faults = {{.field = field, .description = refusal}};
     details.faults_left_out = 0;
   }

@@ -13,7 +13,8 @@
 namespace stepcast::client {
 
 // The encoding that `bytes` are in, judged by their content: anything with a byte that no text has
-// is binary, text that begins with a brace is JSON. UTF-8's byte order mark is passed over. Cost: linear. Never ENCODING_UNSPECIFIED.
+// is binary, text that begins with a brace is JSON. UTF-8's byte order mark is passed over. Cost:
+// linear. Never ENCODING_UNSPECIFIED.
 v1::UploadProfileRequest::Encoding DetectProfileEncoding(std::string_view bytes);
 
 // Reads a profile without asking any service; ENCODING_UNSPECIFIED: DetectProfileEncoding.

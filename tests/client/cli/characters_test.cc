@@ -52,8 +52,12 @@ TEST(EscapedTest, KeepsEveryLanguageAndShowsWhatDrivesATerminal) {
 }
 
 TEST(EscaperTest, ATextInPartsIsAsTheWhole) {
-  const std::string text = "\u00e4\t\u20ac\n\U0001f600\u202e\xf0\x9f" "a\xe2\x80";
-  const std::string whole = "\u00e4\t\u20ac\n\U0001f600\\u202e\\xf0\\x9f" "a\\xe2\\x80";
+  const std::string text =
+      "\u00e4\t\u20ac\n\U0001f600\u202e\xf0\x9f"
+      "a\xe2\x80";
+  const std::string whole =
+      "\u00e4\t\u20ac\n\U0001f600\\u202e\\xf0\\x9f"
+      "a\\xe2\\x80";
   for (size_t size = 1; size <= text.size(); ++size) {
     Escaper escaper;
     std::string escaped;

@@ -137,10 +137,10 @@ TEST_F(InputReaderTest, AMarkIsPassedOver) {
 
 TEST_F(InputReaderTest, ATextOfAnotherKindIsNamed) {
   const std::string noise = directory_.Write("noise", "\x01\x9c\x02 x");
-  EXPECT_THAT(std::string(ReadTextInput(noise, "a table").status().message()),
-              HasSubstr("it looks like binary data, perhaps a serialised message, and not a table"));
-  const std::string trace =
-      directory_.Write("trace", R"({"schemaVersion": 1, "traceEvents": []})");
+  EXPECT_THAT(
+      std::string(ReadTextInput(noise, "a table").status().message()),
+      HasSubstr("it looks like binary data, perhaps a serialised message, and not a table"));
+  const std::string trace = directory_.Write("trace", R"({"schemaVersion": 1, "traceEvents": []})");
   EXPECT_THAT(std::string(ReadTextInput(trace, "a table").status().message()),
               HasSubstr("it looks like a trace of PyTorch's profiler, and not a table"));
   EXPECT_THAT(std::string(ReadProfileInput(trace).status().message()),
@@ -202,8 +202,7 @@ TEST_F(InputReaderTest, FaultsOfAFileNameTheFile) {
   std::vector<std::string> fields;
   for (const FieldViolation& violation : GetErrorDetails(named).violations)
     fields.push_back(violation.field);
-  EXPECT_THAT(fields,
-              testing::ElementsAre("a.json", "a.json, line 3", "b.json", "batch_size"));
+  EXPECT_THAT(fields, testing::ElementsAre("a.json", "a.json, line 3", "b.json", "batch_size"));
 }
 
 // Whatever becomes of a file is a profile or a reason.

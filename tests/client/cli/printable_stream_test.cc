@@ -11,7 +11,8 @@ TEST(PrintableStreamTest, NothingThatDrivesATerminalPasses) {
   std::ostringstream sink;
   {
     PrintableStream out(sink);
-    out << "a\x1b[2J" << 'b' << '\xc2' << '\x9b' << 12 << "\tc\n\r\xe4\xb8" << "\xad\u202e" << std::flush;
+    out << "a\x1b[2J" << 'b' << '\xc2' << '\x9b' << 12 << "\tc\n\r\xe4\xb8"
+        << "\xad\u202e" << std::flush;
     EXPECT_EQ(sink.str(), "a\\x1b[2Jb\\u009b12\tc\n\\x0d\u4e2d\\u202e");
     out << "\xf0\x9f";
   }
