@@ -1,10 +1,8 @@
 // `allocate`: how a cluster's workers are shared between jobs.
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,7 +19,6 @@
 #include "client/cli/table.h"
 
 #include "stepcast/json.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -39,12 +36,13 @@ class AllocateQuestion : public Question {
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app =
         parent.add_subcommand("allocate", "How a cluster's workers are shared between jobs");
-    app->add_option("JOBS", path_,
-                    "A file with the request as proto JSON: {\"jobs\": [{\"id\": ..., \"profile\": "
-                    "..., \"weight\": ...,\n"
-                    "\"minWorkers\": ..., \"maxWorkers\": ..., \"gang\": ..., "
-                    "\"remainingExamples\": ...}], \"capacity\": {\"workers\": ...}}.\n"
-                    "A job's `profile` is a file, or the name of a stored profile")
+    app->add_option(
+           "JOBS", path_,
+           "A file with the request as proto JSON: {\"jobs\": [{\"id\": ..., \"profile\": "
+           "..., \"weight\": ...,\n"
+           "\"minWorkers\": ..., \"maxWorkers\": ..., \"gang\": ..., "
+           "\"remainingExamples\": ...}], \"capacity\": {\"workers\": ...}}.\n"
+           "A job's `profile` is a file, or the name of a stored profile; -: standard input")
         ->required()
         ->type_name("FILE");
     app->add_option("--workers", workers_, "Workers to share (default: the file's capacity)")
@@ -61,12 +59,9 @@ class AllocateQuestion : public Question {
     return app;
   }
 
-  // A file that cannot be read needs none to be refused. A pipe could be read only once: it is
-  // taken to name stored profiles.
+  // A file that cannot be read needs none to be refused.
   bool NeedsNoServer() const override {
-    std::error_code error;
-    if (IsFile(path_) && !std::filesystem::is_regular_file(path_, error)) return false;
-    const absl::StatusOr<v1::AllocateWorkersRequest> request = Read();
+    const absl::StatusOr<v1::AllocateWorkersRequest>& request = Read();
     return !request.ok() || std::all_of(request->jobs().begin(), request->jobs().end(),
                                         [](const v1::AllocationJob& job) {
                                           return job.profile().empty() || IsFile(job.profile());
@@ -82,6 +77,11 @@ class AllocateQuestion : public Question {
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<v1::AllocateWorkersRequest> request = Read();
     if (!request.ok()) return request.status();
+    const auto from_standard_input =
+        std::count_if(request->jobs().begin(), request->jobs().end(),
+                      [](const v1::AllocationJob& job) { return job.profile() == kStandardInput; });
+    if (from_standard_input + (path_ == kStandardInput ? 1 : 0) > 1)
+      return absl::InvalidArgumentError("standard input (-) is read once, and is named twice");
     for (v1::AllocationJob& job : *request->mutable_jobs()) {
       if (job.profile().empty()) continue;
       absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, job.profile());
@@ -106,12 +106,14 @@ class AllocateQuestion : public Question {
   }
 
  private:
-  absl::StatusOr<v1::AllocateWorkersRequest> Read() const {
-    const absl::StatusOr<std::string> text = ReadFile(path_);
-    if (!text.ok()) return text.status();
-    v1::AllocateWorkersRequest request;
-    if (absl::Status status = FromJson(*text, request); !status.ok()) return status;
-    return request;
+  // Once: a pipe cannot be read again.
+  const absl::StatusOr<v1::AllocateWorkersRequest>& Read() const {
+    if (read_.has_value()) return *read_;
+    read_.emplace(v1::AllocateWorkersRequest());
+    const absl::StatusOr<std::string> text = ReadTextInput(path_, "jobs as JSON");
+    const absl::Status status = text.ok() ? FromJson(*text, **read_) : text.status();
+    if (!status.ok()) *read_ = status;
+    return *read_;
   }
 
   void ApplyFlags(v1::AllocateWorkersRequest& request) const {
@@ -124,6 +126,7 @@ class AllocateQuestion : public Question {
   }
 
   std::string path_;
+  mutable std::optional<absl::StatusOr<v1::AllocateWorkersRequest>> read_;
   std::optional<int32_t> workers_;
   std::optional<int32_t> servers_;
   Objective objective_ = v1::AllocateWorkersRequest::OBJECTIVE_UNSPECIFIED;

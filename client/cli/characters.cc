@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -45,7 +47,84 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return rows[a.size()][b.size()];
 }
 
+// In a text of lines.
+constexpr std::string_view kStays = "\n\t";
+
+// True if more bytes may make a character of these.
+bool IsBegunCharacter(std::string_view bytes) {
+  const auto first = static_cast<unsigned char>(bytes.front());
+  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  return first >= 0xc2 && first <= 0xf4 && bytes.size() < length &&
+         std::all_of(bytes.begin() + 1, bytes.end(),
+                     [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; });
+}
+
+std::string EscapeOf(char32_t c) {
+  constexpr char32_t kFirstPair = 0x10000;
+  if (c >= kFirstPair) {
+    return absl::StrCat(EscapeOf(0xd800 + ((c - kFirstPair) >> 10U)),
+                        EscapeOf(0xdc00 + ((c - kFirstPair) & 0x3ffU)));
+  }
+  if (c < 0x20) return absl::StrCat("\\x", absl::Hex(static_cast<uint32_t>(c), absl::kZeroPad2));
+  return absl::StrCat("\\u", absl::Hex(static_cast<uint32_t>(c), absl::kZeroPad4));
+}
+
+// Appends the escaped text, up to a character that its end may have cut; returns where it stopped.
+// `stays`: characters that are not escaped whatever they are.
+size_t AppendEscaped(std::string_view text, std::string_view stays, std::string& escaped) {
+  constexpr size_t kLongest = 4;
+  auto at = text.begin();
+  while (at != text.end()) {
+    const auto valid_end = utf8::find_invalid(at, text.end());
+    auto kept = at;  // from here on nothing is escaped
+    while (at != valid_end) {
+      const auto begin = at;
+      const auto c = static_cast<char32_t>(utf8::unchecked::next(at));
+      if (IsSafe(c) || (c < 0x80 && stays.find(static_cast<char>(c)) != std::string_view::npos))
+        continue;
+      escaped.append(kept, begin);
+      escaped += EscapeOf(c);
+      kept = at;
+    }
+    escaped.append(kept, at);
+    if (at == text.end()) break;
+    const std::string_view rest = text.substr(static_cast<size_t>(at - text.begin()));
+    if (rest.size() < kLongest && IsBegunCharacter(rest)) break;
+    absl::StrAppend(&escaped, "\\x", absl::Hex(static_cast<unsigned char>(*at), absl::kZeroPad2));
+    ++at;
+  }
+  return static_cast<size_t>(at - text.begin());
+}
+
+void AppendBytes(std::string_view bytes, std::string& escaped) {
+  for (const char c : bytes)
+    absl::StrAppend(&escaped, "\\x", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+}
+
 }  // namespace
+
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  AppendBytes(text.substr(AppendEscaped(text, "", escaped)), escaped);
+  return escaped;
+}
+
+std::string Escaper::Next(std::string_view part) {
+  std::string escaped;
+  if (begun_.empty()) {
+    begun_ = part.substr(AppendEscaped(part, kStays, escaped));
+  } else {
+    begun_.append(part);
+    begun_.erase(0, AppendEscaped(begun_, kStays, escaped));
+  }
+  return escaped;
+}
+
+std::string Escaper::Rest() {
+  std::string escaped;
+  AppendBytes(std::exchange(begun_, {}), escaped);
+  return escaped;
+}
 
 std::u32string Characters(std::string_view text) {
   std::u32string characters;
@@ -53,7 +132,11 @@ std::u32string Characters(std::string_view text) {
     const auto valid_end = utf8::find_invalid(at, text.end());
     while (at != valid_end) {
       const auto c = static_cast<char32_t>(utf8::unchecked::next(at));
-      characters.push_back(IsSafe(c) ? c : U' ');
+      if (IsSafe(c)) {
+        characters.push_back(c);
+      } else {
+        for (const char each : EscapeOf(c)) characters.push_back(static_cast<char32_t>(each));
+      }
     }
     if (at == text.end()) break;
     characters.push_back(kBroken);

@@ -8,8 +8,26 @@
 namespace stepcast::client {
 
 // The characters of a text in UTF-8. Bytes that are none become U+FFFD; what drives a terminal,
-// turns the direction of writing or may not stand in XML becomes a space.
+// turns the direction of writing or may not stand in XML is escaped: \x1b, \u202e.
 std::u32string Characters(std::string_view text);
+
+// A text in UTF-8 with all that escaped, and \xff for a byte that is of no character, for one line
+// of a terminal. What is left is as it was.
+std::string Escaped(std::string_view text);
+
+// The same of a text of several lines, part by part: a character may begin in one part and end in
+// the next. Ends of lines and tabs stay. Proto JSON, whose own escapes leave no control
+// character of ASCII, stays JSON with the same meaning.
+class Escaper {
+ public:
+  // The next part of the text, but for a character that it does not end.
+  std::string Next(std::string_view part);
+  // What the last part did not end.
+  std::string Rest();
+
+ private:
+  std::string begun_;  // bytes of a character
+};
 
 // REQUIRES: characters from Characters, or of a literal.
 std::string Utf8(std::u32string_view characters);

@@ -18,8 +18,10 @@
 #include "client/cli/characters.h"
 #include "client/cli/commands.h"
 #include "client/cli/credential_flags.h"
+#include "client/cli/input_reader.h"
 #include "client/cli/local_connection.h"
 #include "client/cli/parsed_option.h"
+#include "client/cli/printable_stream.h"
 #include "client/cli/quantity.h"
 
 #include "stepcast/version.h"
@@ -130,6 +132,11 @@ class CommandLine {
   }
 
   ExitCode Run(int argc, const char* const* argv) {
+    const std::vector<std::string> arguments(argv, argv + argc);
+    if (CountStandardInput(arguments) > 1) {
+      console_.err << "error: standard input (-) is read once, and is named twice\n";
+      return ExitCode::kMisused;
+    }
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -193,8 +200,9 @@ class CommandLine {
         [this](OutputFormat output) { output_ = output; });
     AddParsedOption(
         app_, "--timeout", "TIME",
-        "Give up after so long: 60s, 2m (default 60s; an import: "
-        "a second more for each megabyte; waiting for a job: no limit)",
+        "Give up after so long: 60s, 2m (default 60s for a server's answer; an import: "
+        "a second more for each megabyte; waiting for a job, and what this process computes: no "
+        "limit)",
         [](const std::string& text) { return ParseDuration(text); },
         [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });
   }
@@ -202,6 +210,35 @@ class CommandLine {
   void Add(CLI::App& parent, std::unique_ptr<Command> command) {
     CLI::App* app = command->Declare(parent);
     commands_.emplace_back(app, std::move(command));
+  }
+
+  // An option of a name, of any command; null: there is none.
+  const CLI::Option* OptionOf(const std::string& name) const {
+    for (const auto& [app, command] : commands_) {
+      if (const CLI::Option* const option = app->get_option_no_throw(name)) return option;
+    }
+    return app_.get_option_no_throw(name);
+  }
+
+  // The files to read that are `-`, before any is read: that of a flag is while it is parsed.
+  int64_t CountStandardInput(const std::vector<std::string>& arguments) const {
+    constexpr std::array kWritten{"--out", "--save", "--save-priorities"};
+    const auto is_read = [&](const std::string& name) {
+      const CLI::Option* const option = OptionOf(name);
+      return option == nullptr || option->get_type_size() == 0 ||
+             (option->get_type_name() == "FILE" &&
+              std::find(kWritten.begin(), kWritten.end(), name) == kWritten.end());
+    };
+    int64_t count = 0;
+    for (size_t i = 1; i < arguments.size(); ++i) {
+      const std::string& argument = arguments[i];
+      const size_t equals = argument.find('=');
+      if (argument == kStandardInput) count += is_read(arguments[i - 1]) ? 1 : 0;
+      if (argument.starts_with("--") && equals != std::string::npos &&
+          argument.substr(equals + 1) == kStandardInput)
+        count += is_read(argument.substr(0, equals)) ? 1 : 0;
+    }
+    return count;
   }
 
   // Empty: nobody has named one.
@@ -213,6 +250,8 @@ class CommandLine {
 
   Session MakeSession(const ClientCredentials& credentials, bool local, const CLI::App& app) const {
     ClientOptions options{.credentials = credentials};
+    // In this process nobody else waits, and whoever does can stop it.
+    if (local) options.timeout = std::chrono::nanoseconds::max();
     if (timeout_) options.timeout = *timeout_;
     if (const std::string server = NamedServer(); !server.empty()) options.server = server;
     return {.client = local ? MakeLocalClient(options) : Client(options),
@@ -237,7 +276,14 @@ class CommandLine {
 }  // namespace
 
 ExitCode RunCommandLine(int argc, const char* const* argv, const Console& console) {
-  return CommandLine(console).Run(argc, argv);
+  PrintableStream out(console.out);
+  PrintableStream err(console.err);
+  const Console printable{.out = out,
+                          .err = err,
+                          .err_is_terminal = console.err_is_terminal,
+                          .terminal = console.terminal,
+                          .controls = &console.err};
+  return CommandLine(printable).Run(argc, argv);
 }
 
 }  // namespace stepcast::client

@@ -8,8 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-
-#include "stepcast/profile_encoding.h"
+#include "client/cli/input_reader.h"
 
 namespace stepcast::client {
 
@@ -23,7 +22,7 @@ std::string OrVariable(const std::string& given, const char* name) {
 // `kind`: what the file must hold in PEM; empty: anything.
 absl::Status ReadInto(const std::string& path, const std::string& kind, std::string& content) {
   if (path.empty()) return absl::OkStatus();
-  absl::StatusOr<std::string> read = ReadFile(path);
+  absl::StatusOr<std::string> read = ReadSecretInput(path);
   if (!read.ok()) return read.status();
   if (!absl::StrContains(*read, absl::StrCat(kind, kind.empty() ? "" : "-----"))) {
     return absl::InvalidArgumentError(

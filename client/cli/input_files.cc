@@ -12,7 +12,6 @@
 #include "client/cli/quantity.h"
 
 #include "core/importing/file_kind.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -47,8 +46,6 @@ absl::StatusOr<v1::ParsingMeasurement> ParseLine(absl::string_view line, int num
 absl::Status RefuseLine(int number, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", std::string(why)));
 }
-
-constexpr size_t kFirstBytes = 4096;
 
 // Control characters other than tab, line feed and carriage return.
 bool NoText(char byte) {
@@ -148,6 +145,7 @@ absl::StatusOr<std::map<std::string, int64_t>> ParseVariableSizes(std::string_vi
 }
 
 RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
+  first_bytes = WithoutMark(first_bytes);
   if (std::any_of(first_bytes.begin(), first_bytes.end(), NoText))
     return RecordingFormat::kRunMetadata;
   const size_t begin = first_bytes.find_first_not_of(" \t\r\n");
@@ -159,12 +157,6 @@ RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
   if (kind == FileKind::kChakraJson) return RecordingFormat::kChakra;
   if (kind == FileKind::kHorovodTimeline) return RecordingFormat::kHorovod;
   return json ? RecordingFormat::kTimeline : RecordingFormat::kLayers;
-}
-
-absl::StatusOr<RecordingFormat> DetectRecordingFormatOf(const std::string& path) {
-  const absl::StatusOr<std::string> bytes = ReadFileStart(path, kFirstBytes);
-  if (!bytes.ok()) return bytes.status();
-  return DetectRecordingFormat(*bytes);
 }
 
 }  // namespace stepcast::client

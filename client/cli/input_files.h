@@ -42,7 +42,5 @@ enum class RecordingFormat { kLayers, kRunMetadata, kTimeline, kPyTorch, kChakra
 // By the first bytes: JSON that looks like PyTorch's, Chakra's or Horovod's is that, other JSON a
 // timeline, bytes that no text has are RunMetadata, all else is measured layers.
 RecordingFormat DetectRecordingFormat(std::string_view first_bytes);
-// The same of a file, or of what it decompresses to. Failure: as ReadFile.
-absl::StatusOr<RecordingFormat> DetectRecordingFormatOf(const std::string& path);
 
 }  // namespace stepcast::client

@@ -22,7 +22,6 @@
 #include "client/cli/table.h"
 
 #include "stepcast/json.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -120,7 +119,7 @@ class OptimizeQuestion : public Question {
 
  private:
   void ReadCosts(const std::string& path) {
-    const absl::StatusOr<std::string> text = ReadFile(path);
+    const absl::StatusOr<std::string> text = ReadTextInput(path, "costs as JSON");
     const absl::Status status = text.ok() ? FromJson(*text, costs_) : text.status();
     if (!status.ok()) throw CLI::ValidationError("--costs", std::string(status.message()));
     v1::OptimizeJobRequest others = costs_;

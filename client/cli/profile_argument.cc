@@ -9,33 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-#include "core/importing/file_kind.h"
 #include "stepcast/error_details.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
-
-namespace {
-
-// A sentence for people on a file that is no profile: its likely format, and which can be read.
-// Empty where it may be a profile, or cannot be read at all.
-std::string NoProfileHint(const std::string& path) {
-  const absl::StatusOr<std::string> start = ReadFileStart(path, kKindBytes);
-  if (!start.ok()) return "";
-  const FileKind kind = KindOf(*start);
-  if (kind == FileKind::kProfileJson || kind == FileKind::kProfileText || kind == FileKind::kBinary)
-    return "";
-  return absl::StrCat(path, " looks like ", std::string(TextOf(kind)), "; ",
-                      std::string(kReadableFormats), ": stepcast profile import");
-}
-
-}  // namespace
-
-bool IsFile(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  return !error && std::filesystem::exists(status) && !std::filesystem::is_directory(status);
-}
 
 std::optional<std::string> NameIn(std::string_view collection, std::string_view argument) {
   if (argument.substr(0, collection.size()) == collection)
@@ -59,10 +35,12 @@ absl::StatusOr<std::string> StoredName(const std::string& argument) {
 absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
                                                   const std::string& argument) {
   if (!IsFile(argument)) {
-    if (session.local)
-      return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument, "\""));
+    if (session.local) return absl::InvalidArgumentError(WhyNoFile(argument));
     const absl::StatusOr<std::string> name = StoredName(argument);
     if (!name.ok()) {
+      std::error_code error;
+      if (std::filesystem::exists(std::filesystem::symlink_status(argument, error)))
+        return absl::InvalidArgumentError(WhyNoFile(argument));
       const std::string dashed = absl::StrReplaceAll(argument, {{"_", "-"}});
       return absl::InvalidArgumentError(absl::StrCat(
           "\"", argument, "\" is neither a file nor the name of a stored profile",
@@ -70,9 +48,7 @@ absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
     }
     return ProfileSource(*name);
   }
-  const absl::StatusOr<std::string> bytes = ReadFile(argument);
-  if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<v1::Profile> profile = ParseProfile(*bytes);
+  absl::StatusOr<v1::Profile> profile = ReadProfileInput(argument);
   if (!profile.ok()) return profile.status();
   return ProfileSource(*std::move(profile));
 }
@@ -84,18 +60,12 @@ ExitCode ReportProfileFailure(const Session& session, const std::string& argumen
     return session.Misused({status.message().data(), status.message().size()});
   const ExitCode code = session.Refused(status);
   if (!session.local && absl::IsUnavailable(status) && !argument.empty() && !IsFile(argument)) {
-    session.console.err << "hint: there is no file \"" << argument
-                        << "\", so it was taken for the name of a stored profile\n";
-  }
-  if (const std::string hint = details.reason == "PROFILE_UNREADABLE" && !argument.empty()
-                                   ? NoProfileHint(argument)
-                                   : "";
-      !hint.empty()) {
-    session.console.err << "hint: " << hint << '\n';
+    session.console.err << "hint: " << WhyNoFile(argument)
+                        << ", so it was taken for the name of a stored profile\n";
   }
   // gRPC itself refuses a message that is too large, without a reason of ours.
   if (!session.local && absl::IsResourceExhausted(status) && details.reason.empty() &&
-      IsFile(argument)) {
+      argument != kStandardInput && IsFile(argument)) {
     session.console.err << "hint: the file may be too large to be sent with a request; store it "
                            "with `stepcast profile upload "
                         << argument << "` and give its name\n";

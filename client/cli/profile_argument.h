@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/cli/input_reader.h"
 #include "client/cli/session.h"
 
 #include "stepcast/v1/profile.pb.h"
@@ -21,17 +22,15 @@ namespace stepcast::client {
 
 // The help on it.
 inline constexpr char kProfileArgumentHelp[] =
-    "A file with a profile (proto JSON, text or binary, by its content), or the name\nof a stored "
+    "A file with a profile (proto JSON, text or binary, by its content; -: standard input), or the "
+    "name\nof a stored "
     "one, with or without `profiles/`. What is both is "
     "the file. A file\nneeds no server; one that is named is sent it with the request, and does "
     "not\nstore it. With --local it must be a file";
 
 // The help on a FILE that holds a profile.
 inline constexpr char kProfileFileHelp[] =
-    "A profile in proto JSON, text or binary, recognised by its content";
-
-// True where there is a file at `path`.
-bool IsFile(const std::string& path);
+    "A profile in proto JSON, text or binary, recognised by its content; -: standard input";
 
 // `collection`, which ends in a slash, and the id, of either `ID` or `COLLECTION/ID`; none for an
 // argument that cannot be one.
@@ -43,7 +42,7 @@ absl::StatusOr<std::string> StoredName(const std::string& argument);
 // The job that is asked about: the name of a stored profile, or a profile.
 using ProfileSource = std::variant<std::string, v1::Profile>;
 
-// Failure: INVALID_ARGUMENT, reason PROFILE_UNREADABLE, for a file that holds no profile; without a
+// Failure: as input_reader.h for a file that holds no profile; INVALID_ARGUMENT without a
 // reason for an argument that is neither.
 absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
                                                   const std::string& argument);

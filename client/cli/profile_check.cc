@@ -9,7 +9,6 @@
 #include "client/cli/progress.h"
 
 #include "server/local/recording_report.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -32,10 +31,14 @@ class CheckCommand : public Command {
   bool NeedsNoServer() const override { return true; }
 
   ExitCode Run(const Session& session) const override {
-    if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
-    const absl::StatusOr<v1::Profile> profile = Validate(session);
+    if (!IsFile(path_)) return session.Misused(WhyNoFile(path_));
+    const absl::StatusOr<std::string> bytes = ReadProfileBytes(path_);
+    if (!bytes.ok()) return session.Refused(bytes.status());
+    const absl::StatusOr<v1::Profile> recording = ParseProfileInput(*bytes, path_);
+    if (!recording.ok()) return session.Refused(recording.status());
+    const absl::StatusOr<v1::Profile> profile = Validate(session, *bytes);
     if (!profile.ok()) return session.Refused(profile.status());
-    const absl::StatusOr<server::RecordingReport> explained = Explain(session);
+    const absl::StatusOr<server::RecordingReport> explained = Explain(session, *recording);
     if (!explained.ok()) return session.Refused(explained.status());
     return session.Answer(CheckJson(*profile, *explained), [&] {
       return absl::StrCat("valid: ", profile->operation_count(), " operations, ",
@@ -45,20 +48,17 @@ class CheckCommand : public Command {
   }
 
  private:
-  absl::StatusOr<v1::Profile> Validate(const Session& session) const {
+  static absl::StatusOr<v1::Profile> Validate(const Session& session, const std::string& bytes) {
     const Progress progress(session.console, "checking");
     v1::UploadProfileRequest::Header header;
     header.set_validate_only(true);
-    return session.client.UploadProfileFile(path_, header);
+    return session.client.UploadProfileBytes(bytes, header);
   }
 
-  absl::StatusOr<server::RecordingReport> Explain(const Session& session) const {
+  static absl::StatusOr<server::RecordingReport> Explain(const Session& session,
+                                                         const v1::Profile& recording) {
     const Progress progress(session.console, "replaying");
-    const absl::StatusOr<std::string> bytes = ReadFile(path_);
-    if (!bytes.ok()) return bytes.status();
-    const absl::StatusOr<v1::Profile> recording = ParseProfile(*bytes);
-    if (!recording.ok()) return recording.status();
-    return server::ReportRecording(*recording);
+    return server::ReportRecording(recording);
   }
 
   std::string path_;

@@ -15,7 +15,6 @@
 
 #include "server/local/recording_report.h"
 #include "stepcast/json.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -31,7 +30,7 @@ class FitCommand : public Command {
     app->add_option("FILE", path_,
                     "Lines of size_bytes,seconds; or a profile, of which those transfers are taken "
                     "that nothing held up: what they took beyond their "
-                    "bytes' time holds their start, too")
+                    "bytes' time holds their start, too; -: standard input")
         ->required()
         ->type_name("");
     app->add_option("--level", level_, "Probability of the intervals (default 0.95)")
@@ -42,7 +41,7 @@ class FitCommand : public Command {
   bool NeedsNoServer() const override { return true; }
 
   ExitCode Run(const Session& session) const override {
-    if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
+    if (!IsFile(path_)) return session.Misused(WhyNoFile(path_));
     const absl::StatusOr<v1::FitParsingOverheadRequest> request = Request();
     if (!request.ok()) return session.Refused(request.status());
     const absl::StatusOr<v1::FitParsingOverheadResponse> response = [&] {
@@ -64,10 +63,10 @@ class FitCommand : public Command {
   }
 
   absl::StatusOr<std::vector<v1::ParsingMeasurement>> Measurements() const {
-    const absl::StatusOr<std::string> bytes = ReadFile(path_);
+    const absl::StatusOr<std::string> bytes = ReadProfileBytes(path_);
     if (!bytes.ok()) return bytes.status();
     if (LooksLikeMeasurements(*bytes)) return ParseMeasurements(*bytes);
-    const absl::StatusOr<v1::Profile> recording = ParseProfile(*bytes);
+    const absl::StatusOr<v1::Profile> recording = ParseProfileInput(*bytes, path_);
     if (!recording.ok()) return recording.status();
     return server::LoneTransfers(*recording);
   }

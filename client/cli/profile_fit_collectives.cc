@@ -19,7 +19,6 @@
 #include "core/importing/collective_benchmark.h"
 #include "server/convert/scenario_convert.h"
 #include "stepcast/json.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -37,7 +36,7 @@ class FitCollectivesCommand : public Command {
         "not to a training run, which hides most of them, and of two workers shows no latency");
     app->add_option("FILE", paths_,
                     "What nccl-tests print, one or more; or a table or JSON of kind, workers, "
-                    "size_bytes, seconds")
+                    "size_bytes, seconds; -: standard input")
         ->required()
         ->type_name("");
     AddChoiceOption(*app, "--algorithm", kFittedAlgorithms, "What ran (default: ring)",
@@ -72,7 +71,7 @@ class FitCollectivesCommand : public Command {
   ExitCode Run(const Session& session) const override {
     v1::FitCollectivesRequest request = request_;
     for (const std::string& path : paths_) {
-      if (!IsFile(path)) return session.Misused(absl::StrCat("there is no file \"", path, "\""));
+      if (!IsFile(path)) return session.Misused(WhyNoFile(path));
       if (absl::Status status = Add(path, request); !status.ok()) return session.Refused(status);
     }
     const absl::StatusOr<v1::FitCollectivesResponse> response = [&] {
@@ -85,12 +84,12 @@ class FitCollectivesCommand : public Command {
 
  private:
   absl::Status Add(const std::string& path, v1::FitCollectivesRequest& request) const {
-    const absl::StatusOr<std::string> text = ReadFile(path);
+    const absl::StatusOr<std::string> text = ReadTextInput(path, "what nccl-tests print");
     if (!text.ok()) return text.status();
     const auto points = ReadCollectiveBenchmark(*text, reading_);
     if (!points.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": ", std::string(points.status().message())));
+          absl::StrCat(InputAt(path).Name(), ": ", std::string(points.status().message())));
     }
     for (const MeasuredCollective& point : *points) {
       if (point.size_bytes >= smallest_) *request.add_measurements() = server::ToWire(point);

@@ -25,8 +25,8 @@
 #include "client/cli/quantity.h"
 #include "client/cli/table.h"
 
+#include "stepcast/error_details.h"
 #include "stepcast/json.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -138,11 +138,12 @@ class FitContentionCommand : public Command {
         "fit-contention",
         "Fit how all-reduces and the computation beside them slow each other, by the threads that "
         "carry them, for tune --contention");
-    app->add_option("FILE", path_,
-                    "Lines of kind,threads,size_bytes,seconds, the first naming the columns: kind "
-                    "is alone or overlapped, of an all-reduce that ran alone or beside computation "
-                    "for all of its time, or computation, of the same computation beside "
-                    "all-reduces (threads 0: alone); or the request as proto JSON")
+    app->add_option(
+           "FILE", path_,
+           "Lines of kind,threads,size_bytes,seconds, the first naming the columns: kind "
+           "is alone or overlapped, of an all-reduce that ran alone or beside computation "
+           "for all of its time, or computation, of the same computation beside "
+           "all-reduces (threads 0: alone); or the request as proto JSON; -: standard input")
         ->required()
         ->type_name("");
     AddValueOption<int32_t>(*app, "--workers", "N",
@@ -164,11 +165,13 @@ class FitContentionCommand : public Command {
   bool NeedsNoServer() const override { return true; }
 
   ExitCode Run(const Session& session) const override {
-    if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
+    if (!IsFile(path_)) return session.Misused(WhyNoFile(path_));
     v1::FitContentionRequest request;
     if (absl::Status status = Read(request); !status.ok()) {
-      return session.Refused(
-          absl::InvalidArgumentError(absl::StrCat(path_, ": ", std::string(status.message()))));
+      return session.Refused(GetErrorDetails(status).reason.empty()
+                                 ? absl::InvalidArgumentError(absl::StrCat(
+                                       InputAt(path_).Name(), ": ", std::string(status.message())))
+                                 : status);
     }
     if (workers_) request.set_workers(*workers_);
     if (latency_seconds_) request.set_latency_seconds(*latency_seconds_);
@@ -185,7 +188,8 @@ class FitContentionCommand : public Command {
 
  private:
   absl::Status Read(v1::FitContentionRequest& request) const {
-    const absl::StatusOr<std::string> text = ReadFile(path_);
+    const absl::StatusOr<std::string> text =
+        ReadTextInput(path_, "lines of kind,threads,size_bytes,seconds");
     if (!text.ok()) return text.status();
     const size_t first = text->find_first_not_of(" \t\r\n");
     if (first != std::string::npos && (*text)[first] == '{') return FromJson(*text, request);

@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/characters.h"
+#include "client/cli/input_reader.h"
 
-#include "core/importing/file_kind.h"
-#include "stepcast/profile_encoding.h"
+#include "stepcast/error_details.h"
 
 namespace stepcast::client {
 
@@ -88,15 +88,10 @@ void Settle(std::vector<FolderFile>& files) {
   }
 }
 
-// A sentence for a file that is a recording, and nothing says how to import it.
-std::string RecordingHint(const FolderFile& file) {
-  const absl::StatusOr<std::string> start = ReadFileStart(file.path, kKindBytes);
-  if (!start.ok()) return "";
-  const FileKind kind = KindOf(*start);
-  if (kind == FileKind::kProfileJson || kind == FileKind::kProfileText || kind == FileKind::kBinary)
-    return "";
-  return absl::StrCat("; it looks like ", std::string(TextOf(kind)), ": a recording needs a file ",
-                      file.id, std::string(kFlagsExtension),
+// A sentence for a file that is a recording, and nothing says how to import it; empty: it is none.
+std::string RecordingHint(const FolderFile& file, const absl::Status& status) {
+  if (GetErrorDetails(status).reason != "PROFILE_UNREADABLE") return "";
+  return absl::StrCat("; a recording needs a file ", file.id, std::string(kFlagsExtension),
                       " beside it with the flags of `profile import`, one a line");
 }
 
@@ -141,16 +136,14 @@ absl::StatusOr<std::vector<std::string>> ParseFlagLines(std::string_view text) {
 
 absl::StatusOr<v1::Profile> LoadFile(const Session& session, const FolderFile& file) {
   if (file.flags.empty()) {
-    const absl::StatusOr<std::string> bytes = ReadFile(file.path);
-    if (!bytes.ok()) return bytes.status();
-    absl::StatusOr<v1::Profile> profile = ParseProfile(*bytes);
-    if (profile.ok()) return profile;
-    const std::string hint = RecordingHint(file);
-    return hint.empty() ? profile.status()
+    absl::StatusOr<v1::Profile> profile = ReadProfileInput(file.path);
+    const std::string hint = RecordingHint(file, profile.status());
+    return hint.empty() ? profile
                         : absl::InvalidArgumentError(
                               absl::StrCat(absl::string_view(profile.status().message()), hint));
   }
-  const absl::StatusOr<std::string> text = ReadFile(file.flags);
+  const absl::StatusOr<std::string> text =
+      ReadTextInput(file.flags, "flags of profile import, one a line");
   if (!text.ok()) return text.status();
   const absl::StatusOr<std::vector<std::string>> flags = ParseFlagLines(*text);
   absl::StatusOr<v1::Profile> profile =

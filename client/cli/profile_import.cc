@@ -10,16 +10,17 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
 #include "client/cli/input_files.h"
+#include "client/cli/input_reader.h"
 #include "client/cli/local_connection.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/profile_argument.h"
@@ -29,7 +30,6 @@
 
 #include "stepcast/error_details.h"
 #include "stepcast/json.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -107,7 +107,15 @@ class ImportFlags {
 
   ExitCode Finish(const Session& session,
                   const absl::StatusOr<v1::ImportProfileResponse>& response) const {
-    if (!response.ok()) return session.Refused(response.status());
+    if (!response.ok()) {
+      const ExitCode code = session.Refused(response.status());
+      if (!session.local && absl::IsUnavailable(response.status())) {
+        session.console.err
+            << "hint: --save FILE keeps the profile on this machine, in a file, and "
+               "needs no server\n";
+      }
+      return code;
+    }
     if (!save_.empty() && !Save(ToJson(response->profile())))
       return session.Misused(absl::StrCat("cannot write ", save_));
     // Of a long recording the JSON takes many times the memory of the import.
@@ -192,7 +200,8 @@ class ImportCommand : public Command {
            "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
            "three steps or more with record_shapes=True;\nchakra: a Chakra execution "
            "trace of one rank;\nhorovod: what Horovod wrote to HOROVOD_TIMELINE.\nMay be "
-           "compressed by gzip. Several files, traces of PyTorch or of Chakra or RunMetadata: one "
+           "compressed by gzip; -: standard input. Several files, traces of PyTorch or of Chakra "
+           "or RunMetadata: one "
            "of "
            "each worker of one job")
         ->required()
@@ -255,10 +264,11 @@ class ImportCommand : public Command {
     std::vector<std::string> named = paths_;
     named.insert(named.end(), {graph_, variables_});
     for (const std::string& path : named) {
-      if (!path.empty() && !IsFile(path))
-        return absl::InvalidArgumentError(absl::StrCat("there is no file \"", path, "\""));
+      if (!path.empty() && !IsFile(path)) return absl::InvalidArgumentError(WhyNoFile(path));
     }
-    const absl::StatusOr<RecordingFormat> format = Format();
+    Inputs inputs;
+    if (absl::Status status = Open(inputs); !status.ok()) return status;
+    const absl::StatusOr<RecordingFormat> format = Format(inputs);
     if (!format.ok()) return format.status();
     if (const std::string_view unused = Unused(*format); !unused.empty()) {
       return absl::InvalidArgumentError(
@@ -271,12 +281,10 @@ class ImportCommand : public Command {
           " is one: several are traces of PyTorch or of Chakra, or RunMetadata, one a worker"));
     }
     const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
-    if (!sizes.ok())
-      return absl::InvalidArgumentError(absl::StrCat(variables_, ": ", sizes.status().message()));
-    Session patient = session;
-    patient.options.timeout = TimeoutFor(session);
+    if (!sizes.ok()) return sizes.status();
     Progress progress(session.console, "importing");
-    return Import(patient, *format, *sizes, progress);
+    const auto made = Import(session, *format, *sizes, inputs, progress);
+    return made.ok() ? made : NamingFiles(made.status(), NamesOfFields());
   }
 
   // Takes the files that flags name from `folder`, where they must be. Failure: INVALID_ARGUMENT
@@ -296,6 +304,48 @@ class ImportCommand : public Command {
  private:
   // Slower than any import of a trace, also of one that is compressed twenty times.
   static constexpr int64_t kBytesASecond = 1'000'000;
+  // Of a pipe, whose size nobody knows: what a server takes at most by default.
+  static constexpr int64_t kPipeBytes = int64_t{2} << 30;
+
+  // The open files: a pipe can be opened and read once.
+  struct Inputs {
+    std::vector<std::unique_ptr<FileStream>> recordings;
+    std::unique_ptr<FileStream> graph;  // null: none
+
+    // -1: not known.
+    int64_t Bytes() const {
+      int64_t bytes = 0;
+      for (const auto& recording : recordings) {
+        if (recording->size() < 0) return -1;
+        bytes += recording->size();
+      }
+      return bytes;
+    }
+  };
+
+  absl::Status Open(Inputs& inputs) const {
+    for (const std::string& path : paths_) {
+      absl::StatusOr<std::unique_ptr<FileStream>> opened = OpenInput(path);
+      if (!opened.ok()) return opened.status();
+      inputs.recordings.push_back(*std::move(opened));
+    }
+    if (graph_.empty()) return absl::OkStatus();
+    absl::StatusOr<std::unique_ptr<FileStream>> graph = OpenInput(graph_);
+    if (graph.ok()) inputs.graph = *std::move(graph);
+    return graph.status();
+  }
+
+  // The fields of the request, by the files that fill them.
+  std::map<std::string, std::string> NamesOfFields() const {
+    std::map<std::string, std::string> names;
+    const std::string first = InputAt(paths_.front()).Name();
+    for (const char* const field : {"chunk", "recording"}) names.emplace(field, first);
+    for (const char* const field : {"graph", "graph_chunk"})
+      names.emplace(field, InputAt(graph_).Name());
+    for (size_t i = 0; i < paths_.size(); ++i)
+      names.emplace(absl::StrCat("recordings[", i, "]"), InputAt(paths_[i]).Name());
+    return names;
+  }
 
   // A format by its name, and what goes with it.
   struct FormatRow {
@@ -318,26 +368,27 @@ class ImportCommand : public Command {
                          [format](const FormatRow& row) { return row.format == format; });
   }
 
-  absl::StatusOr<RecordingFormat> Format() const {
-    if (format_.empty()) return DetectedFormat();
+  absl::StatusOr<RecordingFormat> Format(const Inputs& inputs) const {
+    if (format_.empty()) return DetectedFormat(inputs);
     return std::find_if(std::begin(kFormats), std::end(kFormats),
                         [this](const FormatRow& row) { return row.name == format_; })
         ->format;
   }
 
-  absl::StatusOr<RecordingFormat> DetectedFormat() const {
-    absl::StatusOr<RecordingFormat> first = DetectRecordingFormatOf(paths_.front());
-    for (const std::string& path : paths_) {
-      if (!first.ok()) break;
-      const absl::StatusOr<RecordingFormat> format = DetectRecordingFormatOf(path);
-      if (!format.ok()) return format.status();
-      if (*format != *first) {
+  absl::StatusOr<RecordingFormat> DetectedFormat(const Inputs& inputs) const {
+    std::optional<RecordingFormat> first;
+    for (size_t i = 0; i < paths_.size(); ++i) {
+      const absl::StatusOr<std::string> bytes = FirstBytes(*inputs.recordings[i]);
+      if (!bytes.ok()) return bytes.status();
+      const RecordingFormat format = DetectRecordingFormat(*bytes);
+      if (format != first.value_or(format)) {
         return absl::InvalidArgumentError(
-            absl::StrCat("\"", path, "\" looks like ", RowOf(*format).text, ", and \"",
+            absl::StrCat("\"", paths_[i], "\" looks like ", RowOf(format).text, ", and \"",
                          paths_.front(), "\" like ", RowOf(*first).text));
       }
+      first = format;
     }
-    return first;
+    return *first;
   }
 
   // A flag that is given and has no meaning for the format; empty: none.
@@ -353,27 +404,20 @@ class ImportCommand : public Command {
 
   absl::StatusOr<std::map<std::string, int64_t>> Sizes() const {
     if (variables_.empty()) return std::map<std::string, int64_t>{};
-    const absl::StatusOr<std::string> text = ReadFile(variables_);
+    const absl::StatusOr<std::string> text = ReadTextInput(variables_, "lines `NAME BYTES`");
     if (!text.ok()) return text.status();
-    return ParseVariableSizes(*text);
+    auto sizes = ParseVariableSizes(*text);
+    if (sizes.ok()) return sizes;
+    return absl::InvalidArgumentError(
+        absl::StrCat(InputAt(variables_).Name(), ": ", std::string(sizes.status().message())));
   }
 
-  // 0: not known.
-  int64_t FileBytes() const {
-    int64_t bytes = 0;
-    for (const std::string& path : paths_) {
-      std::error_code unknown;
-      const auto of_file = std::filesystem::file_size(path, unknown);
-      if (unknown) return 0;
-      bytes += static_cast<int64_t>(of_file);
-    }
-    return bytes;
-  }
-
-  // A second longer for each megabyte, where no time is asked for.
-  std::chrono::nanoseconds TimeoutFor(const Session& session) const {
-    if (session.patience != std::chrono::nanoseconds::max()) return session.options.timeout;
-    return session.options.timeout + std::chrono::seconds(FileBytes() / kBytesASecond);
+  // A second longer for each megabyte, where no time is asked for and none is without a limit.
+  static std::chrono::nanoseconds TimeoutFor(const Session& session, int64_t bytes) {
+    if (session.local || session.patience != std::chrono::nanoseconds::max())
+      return session.options.timeout;
+    return session.options.timeout +
+           std::chrono::seconds((bytes < 0 ? kPipeBytes : bytes) / kBytesASecond);
   }
 
   // The options that all formats have.
@@ -386,16 +430,12 @@ class ImportCommand : public Command {
 
   absl::StatusOr<v1::ImportProfileResponse> Import(const Session& session, RecordingFormat format,
                                                    const std::map<std::string, int64_t>& sizes,
-                                                   Progress& progress) const {
+                                                   const Inputs& inputs, Progress& progress) const {
     v1::ImportProfileRequest::Header header = flags_.Header(session);
     if (format == RecordingFormat::kLayers) {
-      const absl::StatusOr<std::string> text = ReadFile(paths_.front());
-      if (!text.ok()) return text.status();
       FillFormat(*header.mutable_layer_profile());
       flags_.FillVariation(*header.mutable_layer_profile());
-      return session.client.ImportProfile(header, *text);
-    }
-    if (format == RecordingFormat::kRunMetadata) {
+    } else if (format == RecordingFormat::kRunMetadata) {
       FillFormat(*header.mutable_run_metadata());
     } else if (format == RecordingFormat::kHorovod) {
       FillFormat(*header.mutable_horovod());
@@ -412,14 +452,14 @@ class ImportCommand : public Command {
     }
     if (overlap_slowdown_) header.set_overlap_slowdown(*overlap_slowdown_);
     if (collective_slowdown_) header.set_collective_slowdown(*collective_slowdown_);
-    progress.ExpectBytes(FileBytes());
-    return session.client.ImportProfileFiles(
-        header,
-        {.recording = paths_.size() > 1 ? "" : paths_.front(),
-         .graph = graph_,
-         .recordings = paths_.size() > 1 ? paths_ : std::vector<std::string>{},
-         .on_read = [&progress](int64_t read) { progress.ReachBytes(read); }},
-        {.timeout = session.options.timeout});
+    progress.ExpectBytes(inputs.Bytes());
+    ImportStreams streams{.recording = *inputs.recordings.front(),
+                          .graph = inputs.graph.get(),
+                          .on_read = [&progress](int64_t read) { progress.ReachBytes(read); }};
+    for (size_t i = 0; i < paths_.size() && paths_.size() > 1; ++i)
+      streams.recordings.emplace_back(inputs.recordings[i].get(), paths_[i]);
+    return session.client.ImportProfileStreams(header, streams,
+                                               {.timeout = TimeoutFor(session, inputs.Bytes())});
   }
 
   std::vector<std::string> paths_;
@@ -508,7 +548,8 @@ absl::StatusOr<v1::Profile> ImportHere(const Session& session, const std::string
     return status;
   }
   Session here = session;
-  here.client = MakeLocalClient(session.options);
+  here.options.timeout = session.patience;
+  here.client = MakeLocalClient(here.options);
   here.local = true;
   absl::StatusOr<v1::ImportProfileResponse> made = command.Make(here);
   if (!made.ok()) return made.status();

@@ -29,8 +29,12 @@ ExitCode NeedsServer(const Session& session, std::string_view command) {
 
 absl::StatusOr<v1::Profile> Upload(const Session& session, const std::string& path,
                                    const v1::UploadProfileRequest::Header& header) {
+  const absl::StatusOr<std::string> bytes = ReadProfileBytes(path);
+  if (!bytes.ok()) return bytes.status();
   const Progress progress(session.console, "uploading");
-  return session.client.UploadProfileFile(path, header);
+  absl::StatusOr<v1::Profile> stored = session.client.UploadProfileBytes(*bytes, header);
+  if (stored.ok()) return stored;
+  return NamingFiles(stored.status(), {{"chunk", InputAt(path).Name()}});
 }
 
 class UploadCommand : public Command {
@@ -50,7 +54,7 @@ class UploadCommand : public Command {
 
   ExitCode Run(const Session& session) const override {
     if (session.local) return NeedsServer(session, "upload");
-    if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
+    if (!IsFile(path_)) return session.Misused(WhyNoFile(path_));
     if (const absl::Status fits = replace_.Check(id_); !fits.ok())
       return session.Misused({fits.message().data(), fits.message().size()});
     v1::UploadProfileRequest::Header header;
@@ -102,8 +106,7 @@ class GetCommand : public Command {
  private:
   absl::StatusOr<std::string> Name(const Session& session) const {
     if (!session.local) return StoredName(argument_);
-    if (!IsFile(argument_))
-      return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument_, "\""));
+    if (!IsFile(argument_)) return absl::InvalidArgumentError(WhyNoFile(argument_));
     const absl::StatusOr<v1::Profile> stored = Upload(session, argument_, {});
     if (!stored.ok()) return stored.status();
     return stored->name();

@@ -35,17 +35,18 @@ void Progress::Show(Pace pace) {
   constexpr std::array kFrames{'|', '/', '-', '\\'};
   constexpr char kStartOfLine[] = "\r\x1b[K";  // back to its start, and clear it
   const auto start = std::chrono::steady_clock::now();
+  std::ostream& err = console_.controls == nullptr ? console_.err : *console_.controls;
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, pace.delay, [this] { return done_; })) return;
   for (size_t frame = 0; !done_; ++frame) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%.1f", elapsed.count());
-    console_.err << kStartOfLine << kFrames[frame % kFrames.size()] << ' ' << what_ << ' '
-                 << seconds.data() << " s" << ReadText() << std::flush;
+    err << kStartOfLine << kFrames[frame % kFrames.size()] << ' ' << what_ << ' ' << seconds.data()
+        << " s" << ReadText() << std::flush;
     changed_.wait_for(lock, pace.interval, [this] { return done_; });
   }
-  console_.err << kStartOfLine << std::flush;
+  err << kStartOfLine << std::flush;
 }
 
 }  // namespace stepcast::client

@@ -13,10 +13,9 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/characters.h"
 #include "client/cli/input_files.h"
+#include "client/cli/input_reader.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/quantity.h"
-
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -32,14 +31,14 @@ const Choices<v1::ParameterServers::TransferOrder> kOrders{
     {"tic", v1::ParameterServers::TIC},       {"tac", v1::ParameterServers::TAC}};
 
 absl::StatusOr<std::map<std::string, int32_t>> ReadPriorities(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
+  const absl::StatusOr<std::string> text = ReadTextInput(path, "lines `name<TAB>rank`");
   if (!text.ok()) return text.status();
   auto priorities = ParsePriorities(*text);
   if (!priorities.ok())
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ", ", std::string(priorities.status().message())));
+        absl::StrCat(InputAt(path).Name(), ", ", std::string(priorities.status().message())));
   if (priorities->empty())
-    return absl::InvalidArgumentError(absl::StrCat(path, " names no transfer"));
+    return absl::InvalidArgumentError(absl::StrCat(InputAt(path).Name(), " names no transfer"));
   return priorities;
 }
 
@@ -351,13 +350,13 @@ void ScenarioFlags::DeclareOrder(CLI::App& app) {
       "In which order transfers are served (default: recorded, where a real recording tells it, "
       "else graph)",
       [this](v1::ParameterServers::TransferOrder value) { servers().set_transfer_order(value); });
-  CLI::Option* priorities =
-      AddParsedOption(app, "--priorities", "FILE",
-                      "Serve transfers by rank, lowest first: a file of lines `name<TAB>rank`",
-                      ReadPriorities, [this](const std::map<std::string, int32_t>& value) {
-                        servers().mutable_transfer_priorities()->clear();
-                        servers().mutable_transfer_priorities()->insert(value.begin(), value.end());
-                      });
+  CLI::Option* priorities = AddParsedOption(
+      app, "--priorities", "FILE",
+      "Serve transfers by rank, lowest first: a file of lines `name<TAB>rank`; -: standard input",
+      ReadPriorities, [this](const std::map<std::string, int32_t>& value) {
+        servers().mutable_transfer_priorities()->clear();
+        servers().mutable_transfer_priorities()->insert(value.begin(), value.end());
+      });
   order->excludes(priorities);
   order->group(kScenarioGroup);
   priorities->group(kScenarioGroup);

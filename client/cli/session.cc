@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/characters.h"
 #include "client/cli/measure_text.h"
 
 #include "stepcast/error_details.h"
@@ -16,12 +17,11 @@ namespace stepcast::client {
 namespace {
 
 std::string Printable(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = ' ';
+  std::string line(text);
+  for (char& c : line) {
+    if (c == '\n' || c == '\t') c = ' ';
   }
-  return result;
+  return Escaped(line);
 }
 
 std::string TextOf(const FieldViolation& violation) {
@@ -111,7 +111,7 @@ ExitCode Session::Refused(const absl::Status& status) const {
 }
 
 ExitCode Session::Misused(std::string_view why) const {
-  console.err << "error: " << why << "\nRun with --help for more information.\n";
+  console.err << "error: " << Printable(why) << "\nRun with --help for more information.\n";
   return ExitCode::kMisused;
 }
 

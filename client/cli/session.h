@@ -35,6 +35,8 @@ struct Console {
   std::ostream& err;
   bool err_is_terminal = false;
   Terminal terminal = {};  // that `out` is
+  // That `err` is in the end, for the program's own control sequences; null: `err` takes them.
+  std::ostream* controls = nullptr;
 };
 
 enum class OutputFormat { kTable, kJson };
@@ -65,8 +67,8 @@ struct Session {
 // An error of the service, in lines for people: first `error: CODE: REASON: message`, then,
 // indented, each violation on a line of its own, the limits reached, the resource, and when to try
 // again. What the message repeats of violations is said once, and fields that flags have set are
-// named by these. Control characters of the service's texts become spaces, so that nothing in them
-// can drive a terminal.
+// named by these. Ends of lines in the service's texts become spaces, and all else in them that
+// drives a terminal is shown escaped.
 std::string ErrorReport(const absl::Status& status, const TypedFlags& typed = {});
 
 }  // namespace stepcast::client

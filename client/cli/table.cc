@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "client/cli/characters.h"
+
 namespace stepcast::client {
 
 namespace {
@@ -27,6 +29,7 @@ Table::Table(std::vector<Column> columns) {
 
 void Table::AddRow(std::vector<std::string> cells) {
   assert(cells.size() == align_.size());
+  for (std::string& cell : cells) cell = Escaped(cell);
   rows_.push_back(std::move(cells));
 }
 

@@ -21,7 +21,6 @@
 #include "client/cli/table.h"
 
 #include "stepcast/json.h"
-#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -157,7 +156,7 @@ class TuneQuestion : public Question {
   }
 
   void ReadContention(const std::string& path) {
-    const absl::StatusOr<std::string> text = ReadFile(path);
+    const absl::StatusOr<std::string> text = ReadTextInput(path, "what fit-contention saved");
     const absl::Status status = text.ok() ? FromJson(*text, contention_.emplace()) : text.status();
     if (!status.ok()) throw CLI::ValidationError("--contention", std::string(status.message()));
   }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +55,8 @@ struct ImportStreams {
   ByteStream* graph = nullptr;  // null: none
   // Of several workers, at least two, with their names; `recording` is the first of them then.
   std::vector<std::pair<ByteStream*, std::string>> recordings = {};
+  // As RecordingFiles::on_read.
+  std::function<void(int64_t bytes)> on_read = {};
 };
 
 }  // namespace stepcast::client

@@ -118,25 +118,40 @@ class CountedStream final : public ByteStream {
 absl::StatusOr<v1::ImportProfileResponse> Client::ImportProfileFiles(
     v1::ImportProfileRequest::Header header, const RecordingFiles& files,
     const CallOptions& call) const {
-  Identify(header);
   std::vector<std::string> paths = files.recordings;
   if (paths.empty()) paths.push_back(files.recording);
   std::vector<std::unique_ptr<FileStream>> opened;
-  std::deque<CountedStream> recordings;
-  int64_t read = 0;
   for (const std::string& path : paths) {
-    absl::StatusOr<std::unique_ptr<FileStream>> recording = FileStream::Open(path);
+    absl::StatusOr<std::unique_ptr<FileStream>> recording = FileStream::Open({.path = path});
     if (!recording.ok()) return recording.status();
     opened.push_back(*std::move(recording));
-    recordings.emplace_back(*opened.back(), files.on_read, read);
   }
   absl::StatusOr<std::unique_ptr<FileStream>> graph{std::unique_ptr<FileStream>()};
-  if (!files.graph.empty()) graph = FileStream::Open(files.graph);
+  if (!files.graph.empty()) graph = FileStream::Open({.path = files.graph});
   if (!graph.ok()) return graph.status();
-  ImportStreams streams{.recording = recordings.front(), .graph = graph->get()};
+  ImportStreams streams{
+      .recording = *opened.front(), .graph = graph->get(), .on_read = files.on_read};
   for (size_t i = 0; i < paths.size() && paths.size() > 1; ++i)
-    streams.recordings.emplace_back(&recordings[i], NameOfFile(paths[i]));
-  return connection_->ImportProfile(header, streams, TermsOf(options_, call));
+    streams.recordings.emplace_back(opened[i].get(), paths[i]);
+  return ImportProfileStreams(std::move(header), streams, call);
+}
+
+absl::StatusOr<v1::ImportProfileResponse> Client::ImportProfileStreams(
+    v1::ImportProfileRequest::Header header, const ImportStreams& streams,
+    const CallOptions& call) const {
+  Identify(header);
+  std::deque<CountedStream> counted;
+  int64_t read = 0;
+  ImportStreams sent{
+      .recording = streams.recordings.empty()
+                       ? counted.emplace_back(streams.recording, streams.on_read, read)
+                       : streams.recording,
+      .graph = streams.graph};
+  for (const auto& [stream, path] : streams.recordings) {
+    sent.recordings.emplace_back(&counted.emplace_back(*stream, streams.on_read, read),
+                                 NameOfFile(path));
+  }
+  return connection_->ImportProfile(header, sent, TermsOf(options_, call));
 }
 
 absl::StatusOr<v1::Profile> Client::GetProfile(const v1::GetProfileRequest& request,

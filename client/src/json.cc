@@ -149,6 +149,8 @@ std::string ToJson(const Message& message) {
 }
 
 absl::Status FromJson(std::string_view json, Message& message) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (json.starts_with(kByteOrderMark)) json.remove_prefix(kByteOrderMark.size());
   const auto status =
       google::protobuf::util::JsonStringToMessage({json.data(), json.size()}, &message);
   if (status.ok()) return absl::OkStatus();

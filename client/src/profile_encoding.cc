@@ -32,6 +32,12 @@ bool IsText(std::string_view bytes) {
   });
 }
 
+// A text without UTF-8's byte order mark, which many editors write.
+std::string_view WithoutMark(std::string_view bytes) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return bytes.substr(bytes.substr(0, kMark.size()) == kMark ? kMark.size() : 0);
+}
+
 // Keeps the first complaint and where it was.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
@@ -82,9 +88,9 @@ absl::Status ParseMessage(std::string_view bytes, Request::Encoding encoding,
                           v1::Profile& profile) {
   switch (encoding) {
     case Request::JSON:
-      return ParseJson(bytes, profile);
+      return ParseJson(WithoutMark(bytes), profile);
     case Request::TEXT:
-      return ParseText(bytes, profile);
+      return ParseText(WithoutMark(bytes), profile);
     default:
       return ParseBinary(bytes, profile);
   }
@@ -131,6 +137,7 @@ std::string FirstBrokenText(const Message& message) {
 
 Request::Encoding DetectProfileEncoding(std::string_view bytes) {
   if (!IsText(bytes)) return Request::BINARY;
+  bytes = WithoutMark(bytes);
   const size_t first = bytes.find_first_not_of(kWhitespace);
   return first != std::string_view::npos && bytes[first] == '{' ? Request::JSON : Request::TEXT;
 }

@@ -1,6 +1,7 @@
 #include "core/base/duration_text.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,7 +18,9 @@ std::string DurationText(int64_t ns) {
 }
 
 std::string ClockText(int64_t ns) {
-  return absl::StrFormat("%.6f s", static_cast<double>(ns) / 1e9);
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const auto size = ns < 0 ? uint64_t{0} - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
+  return absl::StrFormat("%s%d.%09d s", ns < 0 ? "-" : "", size / kSecond, size % kSecond);
 }
 
 }  // namespace stepcast

@@ -19,10 +19,27 @@ constexpr std::pair<std::string_view, FileKind> kMagics[] = {
     {"BZh"sv, FileKind::kBzip2},
     {"\xfd\x37zXZ"sv, FileKind::kXz},
     {"\x28\xb5\x2f\xfd"sv, FileKind::kZstd},
+    {"7z\xbc\xaf\x27\x1c"sv, FileKind::kSevenZip},
     {"\x80\x02"sv, FileKind::kPickle},
     {"\x80\x04"sv, FileKind::kPickle},
     {"\x89HDF\r\n"sv, FileKind::kHdf5},
-    {"SQLite format 3"sv, FileKind::kSqlite}};
+    {"SQLite format 3"sv, FileKind::kSqlite},
+    {"\x89PNG\r\n"sv, FileKind::kImage},
+    {"\xff\xd8\xff"sv, FileKind::kImage},
+    {"GIF8"sv, FileKind::kImage},
+    {"II*\0"sv, FileKind::kImage},
+    {"MM\0*"sv, FileKind::kImage},
+    {"%PDF-"sv, FileKind::kPdf},
+    {"\x7f"
+     "ELF"sv,
+     FileKind::kProgram},
+    {"MZ\x90\0"sv, FileKind::kProgram},
+    {"\xcf\xfa\xed\xfe"sv, FileKind::kProgram},
+    // Before UTF-16's, which is the beginning of the first.
+    {"\xff\xfe\0\0"sv, FileKind::kUtf32},
+    {"\0\0\xfe\xff"sv, FileKind::kUtf32},
+    {"\xff\xfe"sv, FileKind::kUtf16},
+    {"\xfe\xff"sv, FileKind::kUtf16}};
 
 bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -36,6 +53,44 @@ bool StartsWith(std::string_view text, std::string_view start) {
 bool IsNoText(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < 0x20 && absl::ascii_isspace(byte) == 0) || byte == 0x7f;
+}
+
+// True where every `width`-th byte from `at` on is of ASCII, not 0, and all others are 0: ASCII in
+// characters of so many bytes, without a mark.
+bool IsWide(std::string_view bytes, size_t width, size_t at) {
+  if (bytes.size() < 2 * width) return false;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    if (i % width == at ? byte == 0 || byte >= 0x80 : byte != 0) return false;
+  }
+  return true;
+}
+
+// Other than by its first bytes.
+FileKind KindOfBinary(std::string_view bytes) {
+  constexpr size_t kTarMagicAt = 257;
+  const auto is_zero = [](char c) { return c == 0; };
+  // One or two may be all that there is of a message.
+  if (bytes.size() > 16 && std::all_of(bytes.begin(), bytes.end(), is_zero))
+    return FileKind::kZeros;
+  if (IsWide(bytes, 4, 0) || IsWide(bytes, 4, 3)) return FileKind::kUtf32;
+  if (IsWide(bytes, 2, 0) || IsWide(bytes, 2, 1)) return FileKind::kUtf16;
+  if (bytes.size() > kTarMagicAt && StartsWith(bytes.substr(kTarMagicAt), "ustar"))
+    return FileKind::kTar;
+  return FileKind::kBinary;
+}
+
+// Of a text that begins with `<`.
+FileKind KindOfMarkup(std::string_view text) {
+  constexpr size_t kLongest = 9;
+  std::string start(text.substr(0, kLongest));
+  absl::AsciiStrToLower(&start);
+  if (StartsWith(start, "<?xml")) return FileKind::kXml;
+  for (const std::string_view tag :
+       {"<!doctype"sv, "<html"sv, "<head"sv, "<body"sv, "<script"sv, "<!--"sv}) {
+    if (StartsWith(start, tag)) return FileKind::kHtml;
+  }
+  return FileKind::kText;
 }
 
 FileKind KindOfJson(std::string_view text) {
@@ -70,15 +125,22 @@ FileKind KindOfText(std::string_view text) {
 
 }  // namespace
 
+std::string_view WithoutMark(std::string_view text) {
+  return StartsWith(text, kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
+}
+
 FileKind KindOf(std::string_view first_bytes) {
+  first_bytes = WithoutMark(first_bytes);
   if (first_bytes.empty()) return FileKind::kEmpty;
   for (const auto& [magic, kind] : kMagics) {
     if (StartsWith(first_bytes, magic)) return kind;
   }
-  if (std::any_of(first_bytes.begin(), first_bytes.end(), IsNoText)) return FileKind::kBinary;
+  if (std::any_of(first_bytes.begin(), first_bytes.end(), IsNoText))
+    return KindOfBinary(first_bytes);
   const size_t begin = first_bytes.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return FileKind::kText;
   const std::string_view text = first_bytes.substr(begin);
+  if (text.front() == '<') return KindOfMarkup(text);
   return text.front() == '{' || text.front() == '[' ? KindOfJson(text) : KindOfText(text);
 }
 
@@ -87,7 +149,7 @@ std::string_view TextOf(FileKind kind) {
     case FileKind::kUnknown:
       return "something unknown";
     case FileKind::kEmpty:
-      return "nothing: there are no bytes";
+      return "an empty file";
     case FileKind::kLayers:
       return "PipeDream's layer times";
     case FileKind::kTimeline:
@@ -112,8 +174,18 @@ std::string_view TextOf(FileKind kind) {
       return "text";
     case FileKind::kBinary:
       return "binary data";
+    case FileKind::kZeros:
+      return "zero bytes alone, as a download or copy that failed leaves";
+    case FileKind::kUtf16:
+      return "text in UTF-16";
+    case FileKind::kUtf32:
+      return "text in UTF-32";
+    case FileKind::kHtml:
+      return "a page of HTML, as a server's login or error page is";
+    case FileKind::kXml:
+      return "XML";
     case FileKind::kGzip:
-      return "gzip, within gzip";
+      return "gzip within gzip";
     case FileKind::kZip:
       return "a zip archive, as PyTorch's checkpoints are";
     case FileKind::kBzip2:
@@ -122,21 +194,77 @@ std::string_view TextOf(FileKind kind) {
       return "data compressed by xz";
     case FileKind::kZstd:
       return "data compressed by zstd";
+    case FileKind::kSevenZip:
+      return "a 7z archive";
+    case FileKind::kTar:
+      return "a tar archive";
     case FileKind::kPickle:
       return "a Python pickle";
     case FileKind::kHdf5:
       return "an HDF5 file";
     case FileKind::kSqlite:
       return "an SQLite database";
+    case FileKind::kImage:
+      return "an image";
+    case FileKind::kPdf:
+      return "a PDF document";
+    case FileKind::kProgram:
+      return "a program";
   }
   return "something unknown";
 }
 
+std::string RefusalOf(FileKind kind) {
+  if (kind == FileKind::kEmpty) return "the file is empty";
+  if (kind < FileKind::kZeros) return "";
+  std::string refusal("the file is ");
+  refusal.append(TextOf(kind));
+  switch (kind) {
+    case FileKind::kUtf16:
+    case FileKind::kUtf32:
+      return refusal.append(": save it as UTF-8");
+    case FileKind::kGzip:
+    case FileKind::kBzip2:
+    case FileKind::kXz:
+    case FileKind::kZstd:
+      return refusal.append(": decompress it, or compress it by gzip alone");
+    case FileKind::kZip:
+    case FileKind::kSevenZip:
+    case FileKind::kTar:
+      return refusal.append(": unpack it, and give the file in it");
+    default:
+      return refusal;
+  }
+}
+
+absl::Status KindSource::ReadFirst() {
+  if (is_begun_) return first_.empty() ? failure_ : absl::OkStatus();
+  is_begun_ = true;
+  first_.resize(kKindBytes);
+  size_t filled = 0;
+  absl::StatusOr<size_t> read = 1;
+  while (filled < first_.size() && read.ok() && *read > 0) {
+    read = source_.Read(first_.data() + filled, first_.size() - filled);
+    filled += read.value_or(0);
+  }
+  first_.resize(filled);
+  at_ = first_.size() - WithoutMark(first_).size();
+  failure_ = read.status();
+  // What came before a failure tells more than the failure.
+  return filled > 0 ? absl::OkStatus() : failure_;
+}
+
 absl::StatusOr<size_t> KindSource::Read(char* buffer, size_t size) {
-  absl::StatusOr<size_t> read = source_.Read(buffer, size);
-  if (read.ok() && first_.size() < kKindBytes)
-    first_.append(buffer, std::min(*read, kKindBytes - first_.size()));
-  return read;
+  if (absl::Status status = ReadFirst(); !status.ok()) return status;
+  if (at_ == first_.size()) return failure_.ok() ? source_.Read(buffer, size) : failure_;
+  const size_t taken = first_.copy(buffer, size, at_);
+  at_ += taken;
+  return taken;
+}
+
+absl::StatusOr<FileKind> KindSource::Kind() {
+  if (absl::Status status = ReadFirst(); !status.ok()) return status;
+  return KindOf(first_);
 }
 
 }  // namespace stepcast

@@ -28,22 +28,42 @@ enum class FileKind : uint8_t {
   kTable,        // lines of columns, divided by tabs or commas
   kText,         // something else
   kBinary,       // perhaps a serialised message
+  // What no reader takes, whatever it was said to be:
+  kZeros,  // zero bytes alone
+  kUtf16,
+  kUtf32,
+  kHtml,
+  kXml,
   kGzip,
   kZip,
   kBzip2,
   kXz,
   kZstd,
+  kSevenZip,
+  kTar,
   kPickle,
   kHdf5,
-  kSqlite
+  kSqlite,
+  kImage,
+  kPdf,
+  kProgram
 };
 
 // So many bytes are enough.
 inline constexpr size_t kKindBytes = 4096;
 
+// UTF-8's mark at the beginning of a text, which many editors write.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+// The text without that mark.
+std::string_view WithoutMark(std::string_view text);
+
+// A mark is passed over.
 FileKind KindOf(std::string_view first_bytes);
 // "a trace of PyTorch's profiler".
 std::string_view TextOf(FileKind kind);
+// The reason, and the remedy, for a kind that no reader takes: "the file is UTF-16: save it as
+// UTF-8". Empty: some reader takes it.
+std::string RefusalOf(FileKind kind);
 
 // The formats that can be imported, and what else to do with a profile; for the end of a sentence.
 inline constexpr std::string_view kReadableFormats =
@@ -52,19 +72,25 @@ inline constexpr std::string_view kReadableFormats =
     "PyTorch's profiler), chakra (a Chakra execution trace) and horovod (Horovod's timeline), each "
     "also compressed by gzip; a Stepcast profile is uploaded, not imported";
 
-// A source that hands on another's bytes and keeps the first kKindBytes of them.
+// A source that hands on another's bytes, without a mark, and tells their kind by the first
+// kKindBytes, which it reads before anything is asked of it.
 class KindSource final : public ByteSource {
  public:
   // Borrows it.
   explicit KindSource(ByteSource& source) : source_(source) {}
 
   absl::StatusOr<size_t> Read(char* buffer, size_t size) override;
-  // The kind by what has been read so far.
-  FileKind kind() const { return KindOf(first_); }
+  // Fails as the source does.
+  absl::StatusOr<FileKind> Kind();
 
  private:
+  absl::Status ReadFirst();
+
   ByteSource& source_;
+  bool is_begun_ = false;
   std::string first_;
+  size_t at_ = 0;         // in it
+  absl::Status failure_;  // after it
 };
 
 }  // namespace stepcast

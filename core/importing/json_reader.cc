@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -90,6 +91,17 @@ class JsonBytes {
   absl::Status status_;
 };
 
+// A fault where `token`, as far as it was read, begins NaN or an infinity, which Python writes and
+// JSON does not have.
+std::optional<std::string> NotNumberIn(std::string_view token) {
+  if (!token.empty() && token.front() == '-') token.remove_prefix(1);
+  if (token == "N" || token == "na")
+    return "NaN, which is not a number of JSON: what wrote the file measured nothing there";
+  if (token == "I" || token == "i")
+    return "Infinity, which is not a number of JSON: what wrote the file measured nothing there";
+  return std::nullopt;
+}
+
 }  // namespace
 
 // The handler of nlohmann's parser. A function that returns false ends the parsing.
@@ -133,11 +145,12 @@ class JsonReader::Events {
   bool end_object() { return End(); }
   bool end_array() { return End(); }
 
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) {
+  bool parse_error(size_t, const std::string& token, const nlohmann::detail::exception&) {
     reader_.position_ = bytes_.position();
     reader_.ended_early_ =
         reader_.passed_over_ == 0 && reader_.MayEnd() && bytes_.IsAtEnd() && bytes_.status().ok();
-    if (!reader_.ended_early_) reader_.FailAtByte("no JSON, or one that is cut short");
+    if (!reader_.ended_early_)
+      reader_.FailAtByte(NotNumberIn(token).value_or("no JSON, or one that is cut short"));
     return false;
   }
   // NOLINTEND(readability-identifier-naming)

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
@@ -29,6 +30,11 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
   bytes.resize(static_cast<size_t>(file.gcount()));
   if (bytes.size() > max_bytes)
     return Unreadable(absl::StrCat("has more than ", max_bytes, " bytes"));
+  // Of editors that write UTF-8's byte order mark.
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (bytes.starts_with(kByteOrderMark)) bytes.erase(0, kByteOrderMark.size());
+  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff"))
+    return Unreadable("is UTF-16: save it as UTF-8");
   return bytes;
 }
 

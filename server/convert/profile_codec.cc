@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "core/importing/file_kind.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
@@ -78,8 +79,23 @@ absl::Status ParseText(std::string_view bytes, v1::Profile& message) {
   return Malformed("proto text form: ", error.text());
 }
 
+// Of bytes that are not a profile: what they are, where that is told.
+absl::Status SayWhatItLooksLike(const absl::Status& malformed, std::string_view bytes) {
+  const FileKind kind = KindOf(bytes.substr(0, kKindBytes));
+  if (malformed.ok() || kind == FileKind::kProfileJson || kind == FileKind::kProfileText ||
+      kind == FileKind::kBinary)
+    return malformed;
+  const std::string refusal = RefusalOf(kind);
+  std::string description = refusal;
+  if (refusal.empty()) {
+    description = DetailsOf(malformed).faults.front().description;
+    description.append("; it looks like ").append(TextOf(kind));
+  }
+  return FaultsError("PROFILE_MALFORMED",
+                     {{.field = "chunk", .description = std::move(description)}});
+}
+
 absl::Status Parse(ProfileEncoding encoding, std::string_view bytes, v1::Profile& message) {
-  if (bytes.empty()) return Malformed("any encoding: there are none", "");
   switch (encoding) {
     case ProfileEncoding::kJson:
       return ParseJson(bytes, message);
@@ -139,8 +155,12 @@ absl::StatusOr<Profile> DecodeProfile(std::string_view content) {
 
 absl::StatusOr<ProfileInput> ReadProfile(ProfileEncoding encoding, std::string_view bytes) {
   v1::Profile message;
-  const absl::Status parsed = Parse(encoding, bytes, message);
-  if (!parsed.ok()) return parsed;
+  const absl::Status parsed =
+      bytes.empty()
+          ? Malformed("any encoding", ": there are none")
+          : Parse(encoding, encoding == ProfileEncoding::kBinary ? bytes : WithoutMark(bytes),
+                  message);
+  if (!parsed.ok()) return SayWhatItLooksLike(parsed, bytes);
   return FromWire(message);
 }
 

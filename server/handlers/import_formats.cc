@@ -48,6 +48,7 @@ absl::Status UnderOptions(std::string_view options, const absl::Status& status) 
 // A layer profile's faults name lines, and its layers may come in any order, so it is read whole;
 // it has a limit of its own.
 absl::StatusOr<std::string> ReadText(ByteSource& source) {
+  constexpr size_t kMaxLayerBytes = size_t{256} << 20;
   std::array<char, size_t{64} << 10> block;
   std::string text;
   while (true) {
@@ -55,6 +56,10 @@ absl::StatusOr<std::string> ReadText(ByteSource& source) {
     if (!read.ok()) return read.status();
     if (*read == 0) return text;
     text.append(block.data(), *read);
+    if (text.size() > kMaxLayerBytes) {
+      return ImportFault(kAtRecording, absl::StrCat("more than max_layer_bytes = ", kMaxLayerBytes,
+                                                    " of layers as text: give those of one model"));
+    }
   }
 }
 
@@ -73,23 +78,34 @@ bool MayBe(const ImportProfileCall& call, FileKind kind) {
   return kind == FileKind::kBinary;
 }
 
-// Of a recording that could not be read: what kind of file it looks like, if that is another than
-// was said, and which are read.
+// Of bytes that could not be read, those whose faults `is_of_them` knows: that no reader takes such
+// a file, or what kind it looks like, if that is another than was said, and which are read.
+template <typename IsOfThem>
 absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileCall& call,
-                                FileKind kind) {
+                                KindSource& source, const IsOfThem& is_of_them) {
   ErrorDetails details = DetailsOf(status);
-  const auto of_bytes = std::find_if(
-      details.faults.begin(), details.faults.end(),
-      [](const Fault& fault) { return IsAtBytes(fault.field) && fault.field != kAtGraph; });
-  if (details.reason != "IMPORT_INVALID" || of_bytes == details.faults.end() || MayBe(call, kind))
-    return status;
+  const auto of_bytes =
+      std::find_if(details.faults.begin(), details.faults.end(),
+                   [&is_of_them](const Fault& fault) { return is_of_them(fault.field); });
+  if (details.reason != "IMPORT_INVALID" || of_bytes == details.faults.end()) return status;
+  const FileKind kind = source.Kind().value_or(FileKind::kUnknown);
+  const std::string refusal = RefusalOf(kind);
+  const bool is_of_graph = of_bytes->field == kAtGraph;
+  if (refusal.empty() && (is_of_graph || MayBe(call, kind))) return status;
   const std::string looks(TextOf(kind));
-  of_bytes->description.append("; it looks like ")
-      .append(looks)
-      .append("; ")
-      .append(kReadableFormats);
-  // What is wrong with all else follows from that.
-  std::rotate(details.faults.begin(), of_bytes, of_bytes + 1);
+  if (refusal.empty()) {
+    of_bytes->description.append("; it looks like ")
+        .append(looks)
+        .append("; ")
+        .append(kReadableFormats);
+    // What is wrong with all else follows from that.
+    std::rotate(details.faults.begin(), of_bytes, of_bytes + 1);
+  } else {
+    const std::string field =
+        absl::StartsWith(of_bytes->field, "line ") ? kAtRecording : of_bytes->field;
+    details.faults = {{.field = field, .description = refusal}};
+    details.faults_left_out = 0;
+  }
   const absl::Status said = FaultsError(details.reason, details.faults);
   ErrorDetails said_details = DetailsOf(said);
   said_details.faults_left_out += details.faults_left_out;
@@ -98,6 +114,9 @@ absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileC
   return MakeError(said.code(), {said.message().data(), said.message().size()},
                    std::move(said_details));
 }
+
+bool IsOfRecording(const std::string& field) { return IsAtBytes(field) && field != kAtGraph; }
+bool IsOfGraph(const std::string& field) { return field == kAtGraph; }
 
 struct Importer {
   const ImportBytes& bytes;
@@ -309,10 +328,12 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
                                              : chakra != nullptr ? "header.chakra"
                                                                  : "header.run_metadata",
                                              recording.status());
-    for (size_t i = 0; i < sources.size(); ++i) {
-      const std::vector<Fault> faults = DetailsOf(status).faults;
-      if (!faults.empty() && faults.front().field == absl::StrCat(kAtRecordings, "[", i, "]"))
-        return SayWhatItLooksLike(status, call, sources[i].kind());
+    const std::vector<Fault> faults = DetailsOf(status).faults;
+    for (size_t i = 0; i < sources.size() && !faults.empty(); ++i) {
+      const std::string at = absl::StrCat(kAtRecordings, "[", i, "]");
+      if (faults.front().field != at) continue;
+      return SayWhatItLooksLike(status, call, sources[i],
+                                [&at](const std::string& field) { return field == at; });
     }
     return status;
   }
@@ -340,10 +361,15 @@ absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const
   if (absl::Status status = CheckSlowdowns(call, bytes); !status.ok()) return status;
   if (!bytes.recordings.empty()) return ImportRecordings(call, bytes, limits, stop);
   KindSource recording(bytes.recording);
-  const ImportBytes looked_at{.recording = recording, .graph = bytes.graph};
+  std::optional<KindSource> graph;
+  if (bytes.graph != nullptr) graph.emplace(*bytes.graph);
+  const ImportBytes looked_at{.recording = recording, .graph = graph ? &*graph : nullptr};
   absl::StatusOr<ImportedProfile> imported =
       std::visit(Importer{looked_at, limits, stop}, call.format);
-  if (!imported.ok()) return SayWhatItLooksLike(imported.status(), call, recording.kind());
+  if (!imported.ok()) {
+    absl::Status said = SayWhatItLooksLike(imported.status(), call, recording, IsOfRecording);
+    return graph ? SayWhatItLooksLike(said, call, *graph, IsOfGraph) : said;
+  }
   return ImportedFormat{.imported = *std::move(imported), .recording = std::nullopt};
 }
 

@@ -23,7 +23,7 @@ absl::Status StreamTooLarge(const char* reason, const char* field, const char* l
                             int64_t max_bytes) {
   return MakeError(
       absl::StatusCode::kInvalidArgument,
-      absl::StrCat(field, ": all chunks together are above the limit ", limit, " = ", max_bytes),
+      absl::StrCat(field, ": all together are above the limit ", limit, " = ", max_bytes),
       {.reason = reason,
        .metadata = {{limit, absl::StrCat(max_bytes)}},
        .faults = {{.field = field,

@@ -50,6 +50,7 @@
 namespace stepcast::client {
 
 class Connection;
+struct ImportStreams;
 
 // The files of a recording, which may be larger than memory.
 struct RecordingFiles {
@@ -104,6 +105,10 @@ class Client {
   // The same of files, read while they are sent. Errors of files: reason FILE_UNREADABLE.
   absl::StatusOr<v1::ImportProfileResponse> ImportProfileFiles(
       v1::ImportProfileRequest::Header header, const RecordingFiles& files,
+      const CallOptions& call = {}) const;
+  // The same of streams that are open already. For programs of this tree.
+  absl::StatusOr<v1::ImportProfileResponse> ImportProfileStreams(
+      v1::ImportProfileRequest::Header header, const ImportStreams& streams,
       const CallOptions& call = {}) const;
 
   // Errors: NOT_FOUND.

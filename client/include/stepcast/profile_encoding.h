@@ -3,7 +3,6 @@
 // Threads: pure functions; any number at once.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,7 +13,8 @@
 namespace stepcast::client {
 
 // The encoding that `bytes` are in, judged by their content: anything with a byte that no text has
-// is binary, text that begins with a brace is JSON. Cost: linear. Never ENCODING_UNSPECIFIED.
+// is binary, text that begins with a brace is JSON. UTF-8's byte order mark is passed over. Cost:
+// linear. Never ENCODING_UNSPECIFIED.
 v1::UploadProfileRequest::Encoding DetectProfileEncoding(std::string_view bytes);
 
 // Reads a profile without asking any service; ENCODING_UNSPECIFIED: DetectProfileEncoding.
@@ -25,10 +25,9 @@ absl::StatusOr<v1::Profile> ParseProfile(
     v1::UploadProfileRequest::Encoding encoding = v1::UploadProfileRequest::ENCODING_UNSPECIFIED);
 
 // The content of a file, decompressed where that is compressed by gzip. Failure: NOT_FOUND or
-// PERMISSION_DENIED, reason FILE_UNREADABLE; the same with INVALID_ARGUMENT for a directory and for
-// damaged compression; OUT_OF_RANGE over 1 GiB; the path is in the message.
+// PERMISSION_DENIED, reason FILE_UNREADABLE; the same with INVALID_ARGUMENT for a directory, a
+// socket, a device and for damaged compression; OUT_OF_RANGE, reason FILE_TOO_LARGE, over 1 GiB,
+// of a regular file before it is read. The path and the cause are in the message.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
-// The first `size` bytes of that, or all there are.
-absl::StatusOr<std::string> ReadFileStart(const std::string& path, size_t size);
 
 }  // namespace stepcast::client

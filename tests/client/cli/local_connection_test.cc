@@ -38,6 +38,13 @@ TEST(LocalConnectionTest, PredictsWhatCanBeWorkedOutByHand) {
   EXPECT_EQ(prediction.steps_per_worker(), 1000) << "nothing is random";
 }
 
+TEST(LocalConnectionTest, ATimeWithoutALimitIsNotOver) {
+  const auto reply =
+      MakeLocalClient({.timeout = std::chrono::nanoseconds::max()})
+          .PredictThroughput(AboutTiny<v1::PredictThroughputRequest>("worker_counts: 1"));
+  EXPECT_TRUE(reply.ok()) << reply.status();
+}
+
 TEST(LocalConnectionTest, TheScenarioReachesTheEngine) {
   const Client client = MakeLocalClient();
   const auto slow = client.PredictThroughput(AboutTiny<v1::PredictThroughputRequest>(

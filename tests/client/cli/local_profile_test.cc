@@ -187,10 +187,9 @@ TEST_F(LocalProfileTest, AFileThatIsNoProfileIsRefused) {
   const std::string file = directory_.Write("noise", "this is no profile");
   EXPECT_EQ(Run({"--local", "predict", file}).exit_code, 1);
   EXPECT_EQ(Run({"--local", "profile", "check", file}).exit_code, 1);
-  EXPECT_THAT(
-      Run({"--local", "predict", file}).err,
-      StartsWith(
-          "error: INVALID_ARGUMENT: PROFILE_UNREADABLE: not a profile in proto text: line 1"));
+  EXPECT_THAT(Run({"--local", "predict", file}).err,
+              StartsWith(absl::StrCat("error: INVALID_ARGUMENT: PROFILE_UNREADABLE: cannot read ",
+                                      file, ": not a profile in proto text: line 1")));
 }
 
 TEST_F(LocalProfileTest, ACheckInJsonIsTheProfileAndWhatItsRecordingSays) {

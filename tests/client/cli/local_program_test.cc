@@ -361,7 +361,7 @@ TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
       {{"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save", "/nowhere/x"},
        "cannot write /nowhere/x"},
       {{"profile", "get", "No/Such"}, "cannot be the name of a stored profile"},
-      {{"--local", "profile", "check", directory_.Path(".")}, "there is no file"},
+      {{"--local", "profile", "check", directory_.Path(".")}, "it is a directory"},
   };
   for (const auto& [arguments, why] : cases) {
     const Outcome outcome = Run(arguments);

@@ -98,7 +98,7 @@ TEST(ErrorReportTest, HasLimitResourceAndDelay) {
 }
 
 TEST(ErrorReportTest, NothingInItDrivesATerminal) {
-  EXPECT_EQ(ErrorReport(absl::InternalError("a\x1b[31mb\nc")), "error: INTERNAL: a [31mb c\n");
+  EXPECT_EQ(ErrorReport(absl::InternalError("a\x1b[31mb\nc")), "error: INTERNAL: a\\x1b[31mb c\n");
 }
 
 }  // namespace

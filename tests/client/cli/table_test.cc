@@ -21,6 +21,12 @@ TEST(TableTest, LinesDoNotEndInSpaces) {
   EXPECT_EQ(table.Text(), "a  b\nx\n");
 }
 
+TEST(TableTest, ACellIsOneLineThatDrivesNoTerminal) {
+  Table table({{"name", Table::Align::kLeft}});
+  table.AddRow({"a\x1b[2J\nb\u202e"});
+  EXPECT_EQ(table.Text(), "name\na\\x1b[2J\\x0ab\\u202e\n");
+}
+
 TEST(TableTest, CountsCharactersNotBytes) {
   Table table({{"x", Table::Align::kLeft}, {"y"}});
   table.AddRow({"\xc3\xa4\xc3\xb6", "1"});

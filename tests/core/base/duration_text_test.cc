@@ -19,9 +19,9 @@ TEST(DurationTextTest, HasTheUnitThatFits) {
   EXPECT_EQ(DurationText(INT64_MIN), "-9223372037 s");
 }
 
-TEST(ClockTextTest, IsInSecondsToTheMicrosecond) {
-  EXPECT_EQ(ClockText(7'500'012'345), "7.500012 s");
-  EXPECT_EQ(ClockText(-1'000), "-0.000001 s");
+TEST(ClockTextTest, IsInSecondsExactly) {
+  EXPECT_EQ(ClockText(7'500'012'345), "7.500012345 s");
+  EXPECT_EQ(ClockText(-1'000), "-0.000001000 s");
 }
 
 }  // namespace

@@ -102,6 +102,17 @@ TEST(JsonReaderTest, NamesTheByteOfWhatIsNoJson) {
             "recording: byte 0: no JSON, or one that is cut short");
 }
 
+TEST(JsonReaderTest, ANumberThatJsonDoesNotHaveIsNamed) {
+  for (const auto& [value, name] :
+       {std::pair("NaN", "NaN"), std::pair("nan", "NaN"), std::pair("Infinity", "Infinity"),
+        std::pair("-Infinity", "Infinity"), std::pair("inf", "Infinity")}) {
+    EXPECT_THAT(FaultOf(RowReader().ReadText(absl::StrCat("{\"rows\": [{\"a\": ", value, "}]}"))),
+                HasSubstr(absl::StrCat(": ", name, ", which is not a number of JSON")))
+        << value;
+  }
+  EXPECT_THAT(FaultOf(RowReader().ReadText(R"({"rows": [{"a": nought}]})")), HasSubstr("no JSON"));
+}
+
 TEST(JsonReaderTest, TheFirstFailureEndsTheReading) {
   RowReader reader;
   EXPECT_EQ(FaultOf(reader.ReadText(R"({"rows": [{"a": "bad", "b": "bad"}, {)")),
