@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   StopLookingForLockCycles();
   SilenceLibraryLogs();
   BlockSignals();
+  KeepAccepting();
   const auto& options = std::get<ServerOptions>(*command);
   const auto server = Server::Start(options);
   if (!server.ok()) return Complain(server.status(), kBrokenStart);

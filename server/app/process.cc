@@ -1,13 +1,18 @@
 #include "server/app/process.h"
 
+#include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <thread>
@@ -84,4 +89,47 @@ void SilenceLibraryLogs() {
   if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
 }
 
+namespace {
+
+// The descriptor that is kept back; -1: none is.
+std::atomic<int> spare_descriptor{-1};
+
+void KeepSpare() {
+  const int opened = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int none = -1;
+  // Of two threads that do the same, one keeps its own.
+  if (opened >= 0 && !spare_descriptor.compare_exchange_strong(none, opened)) close(opened);
+}
+
+// Ends the connection that waits the longest. False: the spare descriptor is in use.
+bool EndOneConnection(int listener) {
+  const int spare = spare_descriptor.exchange(-1);
+  if (spare < 0) return false;
+  close(spare);
+  const auto connection = static_cast<int>(syscall(SYS_accept4, listener, nullptr, nullptr, 0));
+  if (connection >= 0) close(connection);
+  KeepSpare();
+  return connection >= 0;
+}
+
+}  // namespace
+
+void KeepAccepting() { KeepSpare(); }
+
 }  // namespace stepcast::server
+
+// In place of the C library's, for all of the process: the same, but where there is no descriptor.
+extern "C" int accept4(int listener, sockaddr* address, socklen_t* size, int flags) {
+  using namespace stepcast::server;
+  constexpr std::chrono::milliseconds kPause{10};
+  while (true) {
+    const auto accepted = static_cast<int>(syscall(SYS_accept4, listener, address, size, flags));
+    if (accepted >= 0 || (errno != EMFILE && errno != ENFILE)) return accepted;
+    if (EndOneConnection(listener)) continue;
+    // Whoever polls comes at once again.
+    std::this_thread::sleep_for(kPause);
+    KeepSpare();
+    errno = EAGAIN;
+    return -1;
+  }
+}

@@ -29,4 +29,10 @@ void StopLookingForLockCycles();
 // GRPC_VERBOSITY in the environment turns gRPC's on again.
 void SilenceLibraryLogs();
 
+// Keeps one descriptor back for the moment at which there is no other. gRPC 1.51 closes its
+// listening socket for good when accept(2) says so; instead the connection that there is no
+// descriptor for is ended, and the next one may find one. For the whole process, before anything
+// listens.
+void KeepAccepting();
+
 }  // namespace stepcast::server

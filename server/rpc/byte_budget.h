@@ -17,6 +17,7 @@ class ByteBudget {
 
   // From now on; what is held already is held.
   void SetMax(int64_t max_bytes) { max_bytes_ = max_bytes; }
+  int64_t max() const { return max_bytes_; }
 
   // A part of the budget; gives it back when destroyed. One owner, no threads.
   class Share {
@@ -30,6 +31,7 @@ class ByteBudget {
     // if `bytes` more are not there.
     absl::Status Add(int64_t bytes);
     void Release();
+    int64_t bytes() const { return bytes_; }
 
    private:
     ByteBudget& budget_;

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "server/rpc/call_metadata.h"
 #include "server/rpc/grpc_wire.h"
+#include "server/rpc/parsed_bytes.h"
 
 namespace stepcast::server {
 
@@ -75,6 +76,29 @@ CallState::CallState(const CallEnvironment& environment, const CalledMethod& met
 absl::Status CallState::Check() const {
   absl::Status status = cancellation_.Check();
   return status.ok() && job_limit_ ? job_limit_->Check() : status;
+}
+
+absl::Status CallState::CountParsed(int64_t size, int64_t parsed, ByteBudget::Share& share) const {
+  const int64_t max_bytes = environment_.budget.max();
+  if (parsed <= max_bytes) return share.Add(parsed - std::min(size, parsed));
+  return MakeError(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrCat(
+          "the messages and numbers in ", size,
+          " bytes take more memory than all requests may: max_pending_bytes = ", max_bytes),
+      {.reason = "MESSAGE_TOO_LARGE",
+       .metadata = {{"bytes", absl::StrCat(size)}, {"max_pending_bytes", absl::StrCat(max_bytes)}},
+       .quota_subject = "max_pending_bytes"});
+}
+
+absl::Status CallState::Read(const grpc::ByteBuffer& buffer, google::protobuf::Message& message,
+                             ByteBudget::Share& share) const {
+  const auto size = static_cast<int64_t>(buffer.Length());
+  if (size >= kMinBytesToLookAt && size <= environment_.max_message_bytes) {
+    const int64_t parsed = ParsedBytes(buffer, *message.GetDescriptor(), environment_.budget.max());
+    if (absl::Status counted = CountParsed(size, parsed, share); !counted.ok()) return counted;
+  }
+  return ParseMessage(buffer, environment_.max_message_bytes, message);
 }
 
 JobTicket CallState::Ticket(const ExpectedWork& work) const {

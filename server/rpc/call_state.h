@@ -2,7 +2,9 @@
 // hold and take, and who is told of its failure.
 #pragma once
 
+#include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
 #include <memory>
@@ -52,6 +54,14 @@ class CallState {
   std::string caller() const { return caller_ == nullptr ? "" : caller_->name; }
   // For a job of this call.
   JobTicket Ticket(const ExpectedWork& work) const;
+
+  // Counts in `share` what `size` bytes take beyond that once they are parsed, which is `parsed` in
+  // all. INVALID_ARGUMENT, reason MESSAGE_TOO_LARGE, if that is more than all requests together
+  // may.
+  absl::Status CountParsed(int64_t size, int64_t parsed, ByteBudget::Share& share) const;
+  // ParseMessage up to the limit of a message, after CountParsed.
+  absl::Status Read(const grpc::ByteBuffer& buffer, google::protobuf::Message& message,
+                    ByteBudget::Share& share) const;
 
   // The caller has gone. Threads: any.
   void Cancel() { cancellation_.Cancel(); }

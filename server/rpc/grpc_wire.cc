@@ -61,6 +61,8 @@ absl::Status SerializeMessage(const google::protobuf::MessageLite& message,
                               grpc::ByteBuffer& buffer) {
   constexpr int kBlockBytes = 1 << 20;
   const size_t size = message.ByteSizeLong();
+  // The writer aborts the process on a buffer that holds something.
+  buffer.Clear();
   if (size <= static_cast<size_t>(std::numeric_limits<int>::max())) {
     grpc::ProtoBufferWriter writer(&buffer, kBlockBytes, static_cast<int>(size));
     if (message.SerializeToZeroCopyStream(&writer)) return absl::OkStatus();

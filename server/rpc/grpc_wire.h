@@ -21,7 +21,8 @@ grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status ParseMessage(const grpc::ByteBuffer& buffer, int64_t max_bytes,
                           google::protobuf::MessageLite& message);
 
-// INTERNAL, reason REPLY_TOO_LARGE, if it takes 2 GiB or more, which no message may.
+// Replaces what the buffer holds. INTERNAL, reason REPLY_TOO_LARGE, if the message takes 2 GiB or
+// more, which no message may.
 absl::Status SerializeMessage(const google::protobuf::MessageLite& message,
                               grpc::ByteBuffer& buffer);
 

@@ -1,5 +1,10 @@
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,10 +22,16 @@ namespace {
 
 namespace health = grpc::health::v1;
 using Serving = health::HealthCheckResponse::ServingStatus;
+using HealthMethods = health::Health::WithRawCallbackMethod_Check<
+    health::Health::WithRawCallbackMethod_Watch<health::Health::Service>>;
+
+constexpr int64_t kMaxHealthRequestBytes = 4096;
 
 }  // namespace
 
-class HealthRpc::Service final : public health::Health::CallbackService {
+// Requests are raw bytes, so that malformed ones are refused as every other bad request is; gRPC
+// itself calls a method with such a request unimplemented.
+class HealthRpc::Service final : public HealthMethods {
  public:
   explicit Service(const std::vector<std::string>& services)
       : services_(services.begin(), services.end()) {
@@ -40,26 +51,27 @@ class HealthRpc::Service final : public health::Health::CallbackService {
   }
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const health::HealthCheckRequest* request,
-                                  health::HealthCheckResponse* reply) override {
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* reply) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    if (services_.count(request->service()) == 0) {
-      reactor->Finish(ToGrpcStatus(MakeError(
-          absl::StatusCode::kNotFound, Quoted(request->service()) + " is no service of this server",
-          {.reason = "SERVICE_NOT_FOUND",
-           .resource = {.type = "service", .name = Quoted(request->service())}})));
-      return reactor;
-    }
-    MutexLock lock(mutex_);
-    reply->set_status(StatusOf(request->service()));
-    reactor->Finish(grpc::Status::OK);
+    health::HealthCheckRequest asked;
+    absl::Status status = ParseMessage(*request, kMaxHealthRequestBytes, asked);
+    if (status.ok() && services_.count(asked.service()) == 0)
+      status = MakeError(absl::StatusCode::kNotFound,
+                         Quoted(asked.service()) + " is not a service of this server",
+                         {.reason = "SERVICE_NOT_FOUND",
+                          .resource = {.type = "service", .name = Quoted(asked.service())}});
+    if (status.ok()) status = SerializeMessage(Now(asked.service()), *reply);
+    reactor->Finish(ToGrpcStatus(status));
     return reactor;
   }
 
-  grpc::ServerWriteReactor<health::HealthCheckResponse>* Watch(
-      grpc::CallbackServerContext* /*context*/,
-      const health::HealthCheckRequest* request) override {
-    auto* watcher = new Watcher(*this, request->service());
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* /*context*/,
+                                                    const grpc::ByteBuffer* request) override {
+    health::HealthCheckRequest asked;
+    const absl::Status parsed = ParseMessage(*request, kMaxHealthRequestBytes, asked);
+    if (!parsed.ok()) return new Refusal(parsed);
+    auto* watcher = new Watcher(*this, asked.service());
     MutexLock lock(mutex_);
     watchers_.insert(watcher);
     watcher->Tell(StatusOf(watcher->name()));
@@ -68,8 +80,14 @@ class HealthRpc::Service final : public health::Health::CallbackService {
   }
 
  private:
+  class Refusal final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+   public:
+    explicit Refusal(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
+    void OnDone() override { delete this; }
+  };
+
   // One Watch: writes a status, and each later one that differs from the last it wrote.
-  class Watcher final : public grpc::ServerWriteReactor<health::HealthCheckResponse> {
+  class Watcher final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
    public:
     Watcher(Service& service, std::string name) : service_(service), name_(std::move(name)) {}
 
@@ -111,7 +129,10 @@ class HealthRpc::Service final : public health::Health::CallbackService {
       if (writing_ || finished_) return;
       if (!gone_ && next_ && next_ != written_) {
         written_ = next_;
-        message_.set_status(*next_);
+        health::HealthCheckResponse message;
+        message.set_status(*next_);
+        // Of two bytes.
+        (void)SerializeMessage(message, message_);
         writing_ = true;
         StartWrite(&message_);
       } else if (gone_ || ended_) {
@@ -130,7 +151,7 @@ class HealthRpc::Service final : public health::Health::CallbackService {
     Mutex mutex_;
     std::optional<Serving> next_ STEPCAST_GUARDED_BY(mutex_);
     std::optional<Serving> written_ STEPCAST_GUARDED_BY(mutex_);
-    health::HealthCheckResponse message_ STEPCAST_GUARDED_BY(mutex_);
+    grpc::ByteBuffer message_ STEPCAST_GUARDED_BY(mutex_);
     bool writing_ STEPCAST_GUARDED_BY(mutex_) = false;
     bool gone_ STEPCAST_GUARDED_BY(mutex_) = false;  // the caller
     bool ended_ STEPCAST_GUARDED_BY(mutex_) = false;
@@ -141,6 +162,13 @@ class HealthRpc::Service final : public health::Health::CallbackService {
     if (services_.count(name) == 0) return health::HealthCheckResponse::SERVICE_UNKNOWN;
     return serving_ ? health::HealthCheckResponse::SERVING
                     : health::HealthCheckResponse::NOT_SERVING;
+  }
+
+  health::HealthCheckResponse Now(const std::string& name) {
+    MutexLock lock(mutex_);
+    health::HealthCheckResponse reply;
+    reply.set_status(StatusOf(name));
+    return reply;
   }
 
   void Forget(Watcher* watcher) {

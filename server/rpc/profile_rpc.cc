@@ -2,10 +2,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "server/convert/profile_convert.h"
+#include "server/rpc/parsed_bytes.h"
 #include "server/rpc/services.h"
 #include "server/rpc/unary_call.h"
 #include "server/rpc/upload_call.h"
@@ -32,6 +34,18 @@ template <typename ToStore>
 ToStore Owned(ToStore to_store, const CallState& state) {
   to_store.placement.owner = state.caller();
   return to_store;
+}
+
+// Counts what the profile will take beyond its bytes.
+absl::Status CountParsed(const v1::UploadProfileRequest::Header& header, std::string_view bytes,
+                         CallState& state) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (size < kMinBytesToLookAt) return absl::OkStatus();
+  const int64_t parsed =
+      header.encoding() == v1::UploadProfileRequest::BINARY
+          ? ParsedBytes(bytes, *v1::Profile::descriptor(), state.environment().budget.max())
+          : ParsedBytesOfText(bytes);
+  return state.CountParsed(size, parsed, state.bytes());
 }
 
 class ProfileRpc final : public ProfileMethods {
@@ -101,6 +115,8 @@ class ProfileRpc final : public ProfileMethods {
                            CallState& state) -> absl::StatusOr<Call::Reply> {
                       absl::StatusOr<std::string> taken = bytes.Take(state.bytes());
                       if (!taken.ok()) return taken.status();
+                      const absl::Status counted = CountParsed(header, *taken, state);
+                      if (!counted.ok()) return counted;
                       const absl::StatusOr<ProfileAnswer> answer =
                           handler_.Upload(Owned(FromWire(header), state), *std::move(taken),
                                           [&] { return state.Check(); });

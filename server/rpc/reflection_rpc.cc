@@ -2,8 +2,12 @@
 #include <google/protobuf/descriptor.pb.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/slice.h>
 
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +15,7 @@
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 
 #include "core/base/quoted.h"
+#include "server/base/mutex.h"
 #include "server/rpc/grpc_wire.h"
 #include "server/rpc/services.h"
 
@@ -41,12 +46,41 @@ void AddFiles(const FileDescriptor& file, std::set<const FileDescriptor*>& added
   for (int i = 0; i < file.dependency_count(); ++i) AddFiles(*file.dependency(i), added, response);
 }
 
-void AnswerFile(const FileDescriptor* file, const std::string& asked, Response& response) {
+// The parts of answers that hold files, each made once: however many callers do not read their
+// answers, what waits for them is references to these.
+//
+// Threads: safe.
+class DescribedFiles {
+ public:
+  // A serialised Response with nothing but the file and all that it imports.
+  grpc::Slice Of(const FileDescriptor& file) {
+    MutexLock lock(mutex_);
+    const auto [at, is_new] = parts_.try_emplace(&file);
+    if (is_new) {
+      Response part;
+      std::set<const FileDescriptor*> added;
+      AddFiles(file, added, *part.mutable_file_descriptor_response());
+      at->second = grpc::Slice(part.SerializeAsString());
+    }
+    return at->second;
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<const FileDescriptor*, grpc::Slice> parts_ STEPCAST_GUARDED_BY(mutex_);
+};
+
+// One answer: a message, and the file that goes with it, if one does.
+struct ReflectionAnswer {
+  Response message;
+  const FileDescriptor* file = nullptr;
+};
+
+void AnswerFile(const FileDescriptor* file, const std::string& asked, ReflectionAnswer& answer) {
+  answer.file = file;
   if (file == nullptr)
-    return Refuse(absl::StatusCode::kNotFound, absl::StrCat(Quoted(asked), " is not known here"),
-                  response);
-  std::set<const FileDescriptor*> added;
-  AddFiles(*file, added, *response.mutable_file_descriptor_response());
+    Refuse(absl::StatusCode::kNotFound, absl::StrCat(Quoted(asked), " is not known here"),
+           answer.message);
 }
 
 const FileDescriptor* FileOfExtension(const DescriptorPool& pool,
@@ -70,26 +104,28 @@ void AnswerExtensionNumbers(const DescriptorPool& pool, const std::string& name,
     response.mutable_all_extension_numbers_response()->add_extension_number(extension->number());
 }
 
-// One answer to one question, from the generated pool. A file comes with all it imports. What there
+// The answer to one question, from the generated pool. A file comes with all it imports. What there
 // is not is an error_response with NOT_FOUND, a question of no kind one with INVALID_ARGUMENT.
 // `services` are the names that list_services gives. Threads: safe.
-Response AnswerReflection(const Request& request, const std::vector<std::string>& services) {
+ReflectionAnswer AnswerReflection(const Request& request,
+                                  const std::vector<std::string>& services) {
   const DescriptorPool& pool = *DescriptorPool::generated_pool();
-  Response response;
+  ReflectionAnswer answer;
+  Response& response = answer.message;
   response.set_valid_host(request.host());
   *response.mutable_original_request() = request;
   switch (request.message_request_case()) {
     case Request::kFileByFilename:
       AnswerFile(pool.FindFileByName(request.file_by_filename()), request.file_by_filename(),
-                 response);
+                 answer);
       break;
     case Request::kFileContainingSymbol:
       AnswerFile(pool.FindFileContainingSymbol(request.file_containing_symbol()),
-                 request.file_containing_symbol(), response);
+                 request.file_containing_symbol(), answer);
       break;
     case Request::kFileContainingExtension:
       AnswerFile(FileOfExtension(pool, request.file_containing_extension()),
-                 request.file_containing_extension().containing_type(), response);
+                 request.file_containing_extension().containing_type(), answer);
       break;
     case Request::kAllExtensionNumbersOfType:
       AnswerExtensionNumbers(pool, request.all_extension_numbers_of_type(), response);
@@ -102,18 +138,25 @@ Response AnswerReflection(const Request& request, const std::vector<std::string>
       Refuse(absl::StatusCode::kInvalidArgument, "the question is of no kind", response);
       break;
   }
-  return response;
+  return answer;
 }
 
 constexpr int64_t kMaxQuestionBytes = 4096;
 
 using Reactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// One stream: a question, its answer, the next question.
+// What all conversations have in common.
+struct Reflected {
+  CallGate& gate;
+  const std::vector<std::string> services;
+  DescribedFiles files;
+};
+
+// One stream: a question, its answer, the next question. The next one is read once the transport
+// has taken the answer, so that a caller who does not read has one answer waiting.
 class Conversation final : public Reactor {
  public:
-  Conversation(const std::vector<std::string>& services, const absl::Status& admitted)
-      : services_(services) {
+  Conversation(Reflected& known, const absl::Status& admitted) : reflected_(known) {
     if (admitted.ok()) {
       StartRead(&question_);
     } else {
@@ -123,8 +166,10 @@ class Conversation final : public Reactor {
 
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::OK);
-    const absl::Status status = Answer();
+    Request request;
+    const absl::Status status = ParseMessage(question_, kMaxQuestionBytes, request);
     if (!status.ok()) return Finish(ToGrpcStatus(status));
+    SetAnswer(AnswerReflection(request, reflected_.services));
     StartWrite(&answer_);
   }
 
@@ -136,13 +181,14 @@ class Conversation final : public Reactor {
   void OnDone() override { delete this; }
 
  private:
-  absl::Status Answer() {
-    v1_wire::ServerReflectionRequest request;
-    absl::Status status = ParseMessage(question_, kMaxQuestionBytes, request);
-    return status.ok() ? SerializeMessage(AnswerReflection(request, services_), answer_) : status;
+  // Serialised messages one after the other are one message.
+  void SetAnswer(const ReflectionAnswer& answer) {
+    std::vector<grpc::Slice> parts{grpc::Slice(answer.message.SerializeAsString())};
+    if (answer.file != nullptr) parts.push_back(reflected_.files.Of(*answer.file));
+    answer_ = grpc::ByteBuffer(parts.data(), parts.size());
   }
 
-  const std::vector<std::string>& services_;
+  Reflected& reflected_;
   grpc::ByteBuffer question_;
   grpc::ByteBuffer answer_;
 };
@@ -151,44 +197,46 @@ class Conversation final : public Reactor {
 template <typename Base, typename Raw>
 class Reflection : public Raw {
  public:
-  Reflection(CallGate& gate, const std::vector<std::string>& services)
-      : gate_(gate), services_(services) {}
+  explicit Reflection(Reflected& known) : reflected_(known) {}
 
   Reactor* ServerReflectionInfo(grpc::CallbackServerContext* context) override {
     const CalledMethod method{.service = Base::service_full_name(), .name = "ServerReflectionInfo"};
-    return new Conversation(services_, gate_.Admit(method, *context).status());
+    return new Conversation(reflected_, reflected_.gate.Admit(method, *context).status());
   }
 
  private:
-  CallGate& gate_;
-  const std::vector<std::string>& services_;
+  Reflected& reflected_;
 };
 
 }  // namespace
 
-class ReflectionRpc::V1 final
-    : public Reflection<v1_wire::ServerReflection,
-                        v1_wire::ServerReflection::WithRawCallbackMethod_ServerReflectionInfo<
-                            v1_wire::ServerReflection::Service>> {
-  using Reflection::Reflection;
-};
+class ReflectionRpc::Parts {
+ public:
+  Parts(CallGate& gate, const std::vector<std::string>& services)
+      : reflected_{.gate = gate, .services = services, .files = {}} {}
 
-class ReflectionRpc::V1Alpha final
-    : public Reflection<v1alpha_wire::ServerReflection,
-                        v1alpha_wire::ServerReflection::WithRawCallbackMethod_ServerReflectionInfo<
-                            v1alpha_wire::ServerReflection::Service>> {
-  using Reflection::Reflection;
+  grpc::Service& v1() { return v1_; }
+  grpc::Service& v1alpha() { return v1alpha_; }
+
+ private:
+  Reflected reflected_;
+  Reflection<v1_wire::ServerReflection,
+             v1_wire::ServerReflection::WithRawCallbackMethod_ServerReflectionInfo<
+                 v1_wire::ServerReflection::Service>>
+      v1_{reflected_};
+  Reflection<v1alpha_wire::ServerReflection,
+             v1alpha_wire::ServerReflection::WithRawCallbackMethod_ServerReflectionInfo<
+                 v1alpha_wire::ServerReflection::Service>>
+      v1alpha_{reflected_};
 };
 
 ReflectionRpc::ReflectionRpc(CallGate& gate, const std::vector<std::string>& services)
-    : services_(services),
-      v1_(std::make_unique<V1>(gate, services_)),
-      v1alpha_(std::make_unique<V1Alpha>(gate, services_)) {}
+    : parts_(std::make_unique<Parts>(gate, services)) {}
 
 ReflectionRpc::~ReflectionRpc() = default;
 
-grpc::Service& ReflectionRpc::v1() { return *v1_; }
+grpc::Service& ReflectionRpc::v1() { return parts_->v1(); }
 
-grpc::Service& ReflectionRpc::v1alpha() { return *v1alpha_; }
+grpc::Service& ReflectionRpc::v1alpha() { return parts_->v1alpha(); }
 
 }  // namespace stepcast::server

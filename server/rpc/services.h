@@ -119,12 +119,9 @@ class ReflectionRpc {
   grpc::Service& v1alpha();
 
  private:
-  class V1;
-  class V1Alpha;
+  class Parts;
 
-  const std::vector<std::string> services_;
-  std::unique_ptr<V1> v1_;
-  std::unique_ptr<V1Alpha> v1alpha_;
+  std::unique_ptr<Parts> parts_;
 };
 
 // The answer to methods there are not: UNIMPLEMENTED with details, as every other error has them,

@@ -44,8 +44,8 @@ void StreamCall::Compute(const ExpectedWork& work, Part part) {
   if (!submitted.ok()) End(submitted);
 }
 
-absl::Status StreamCall::Read(google::protobuf::MessageLite& message) const {
-  return ParseMessage(request_, state_.environment().max_message_bytes, message);
+absl::Status StreamCall::Read(google::protobuf::Message& message) {
+  return state_.Read(request_, message, state_.bytes());
 }
 
 absl::Status StreamCall::Write(const google::protobuf::MessageLite& message) {

@@ -6,7 +6,7 @@
 // after End.
 #pragma once
 
-#include <google/protobuf/message_lite.h>
+#include <google/protobuf/message.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
@@ -40,7 +40,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // meanwhile: then the call ends.
   void Compute(const ExpectedWork& work, Part part);
 
-  absl::Status Read(google::protobuf::MessageLite& message) const;
+  absl::Status Read(google::protobuf::Message& message);
   // Waits until there is room, and hands the message on. Failure: what CallState::Check says,
   // CANCELLED for a broken stream.
   absl::Status Write(const google::protobuf::MessageLite& message);

@@ -41,8 +41,8 @@ std::string UnaryCall::BytesAfter(std::string prefix, size_t max_bytes) const {
   return prefix;
 }
 
-absl::Status UnaryCall::Read(google::protobuf::MessageLite& message) const {
-  return ParseMessage(request_, state_.environment().max_message_bytes, message);
+absl::Status UnaryCall::Read(google::protobuf::Message& message) {
+  return state_.Read(request_, message, state_.bytes());
 }
 
 void UnaryCall::Reply(const google::protobuf::MessageLite& message) {

@@ -7,7 +7,7 @@
 // other; cancellation may come at any time.
 #pragma once
 
-#include <google/protobuf/message_lite.h>
+#include <google/protobuf/message.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
@@ -48,7 +48,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedRep
   // requests under way hold too many bytes already.
   void Start(Part part);
 
-  absl::Status Read(google::protobuf::MessageLite& message) const;
+  absl::Status Read(google::protobuf::Message& message);
   void Reply(const google::protobuf::MessageLite& message);
   void Reply(const grpc::ByteBuffer& bytes);
   void Fail(const absl::Status& status);

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/error.h"
+#include "server/rpc/byte_budget.h"
 #include "server/rpc/call_state.h"
 #include "server/rpc/grpc_wire.h"
 
@@ -40,6 +41,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       : state_(environment, method, context),
         reply_(reply),
         work_(std::move(work)),
+        header_bytes_(environment.budget),
         content_(std::in_place, environment) {
     if (state_.admitted().ok()) {
       StartRead(&message_);
@@ -72,19 +74,23 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   // can count on it.
   void End(const absl::Status& status) {
     content_.reset();
+    header_.reset();
     state_.bytes().Release();
+    header_bytes_.Release();
     Finish(state_.Failed(status));
   }
 
   absl::Status Take() {
     Request request;
-    absl::Status parsed = ParseMessage(message_, state_.environment().max_message_bytes, request);
+    ByteBudget::Share while_read(state_.environment().budget);
+    absl::Status parsed = state_.Read(message_, request, while_read);
+    const auto size = static_cast<int64_t>(message_.Length());
     message_.Clear();
     if (!parsed.ok()) return parsed;
     if (request.has_header()) {
       if (header_) return Misplaced("header", "a second header");
       header_ = std::move(*request.mutable_header());
-      return absl::OkStatus();
+      return header_bytes_.Add(size + while_read.bytes());
     }
     if (!header_) return Misplaced("header", "the first message must be the header");
     return content_->Add(*header_, request, state_.bytes());
@@ -109,6 +115,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   Work work_;
   grpc::ByteBuffer message_;
   std::optional<Header> header_;
+  ByteBudget::Share header_bytes_;
   std::optional<Content> content_;  // until the end
 };
 

@@ -37,6 +37,13 @@ def _integer(value):
     return out + bytes([value])
 
 
+def _integer_of_protobuf(value):
+    out = b""
+    while value >= 128:
+        out, value = out + bytes([value % 128 + 128]), value // 128
+    return out + bytes([value])
+
+
 REQUEST = b"".join(
     literal(name, value)
     for name, value in (
@@ -119,6 +126,28 @@ class AbuseTest(ServerTest):
             connection.close()
         eventually(lambda: self.server.metric("process_open_fds") < self.descriptors + 100, "all are closed")
 
+    def test_more_connections_than_descriptors_end_nothing_but_connections(self):
+        _, hard = resource.prlimit(self.server.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.server.process.pid, resource.RLIMIT_NOFILE, (150, hard))
+        known = self.server.channel.unary_unary("/grpc.health.v1.Health/Check")
+        self.assertEqual(known(b"", timeout=PATIENCE_SECONDS), b"\x08\x01")
+        for _ in range(3):
+            for _ in range(400):
+                with contextlib.suppress(ConnectionError):
+                    self.connect(PREFACE + frame(SETTINGS))
+            self.assertEqual(known(b"", timeout=PATIENCE_SECONDS), b"\x08\x01")
+            while self.connections:
+                self.connections.pop().close()
+            # gRPC's client waits longer from time to time.
+            eventually(self.is_answered, "somebody else is answered again")
+
+    def is_answered(self):
+        try:
+            self.assert_answered()
+            return True
+        except grpc.RpcError:
+            return False
+
     def test_connections_that_never_speak_are_closed(self):
         silent, half = self.connect(), self.connect(PREFACE[:10])
         for connection in (silent, half):
@@ -159,6 +188,31 @@ class AbuseTest(ServerTest):
             self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
         self.assert_answered()
         self.assert_grown_less_than(32 * MIB)
+
+    def test_messages_of_two_bytes_that_take_hundreds_are_refused_before_they_are_read(self):
+        # Operations with nothing in them, as a request, and as an upload in each encoding; then numbers of one byte.
+        raw = {"request_serializer": None, "response_deserializer": None}
+        upload = self.server.channel.stream_unary("/stepcast.v1.ProfileService/UploadProfile", **raw)
+        binary, text, json = (getattr(store.UploadProfileRequest, name) for name in ("BINARY", "TEXT", "JSON"))
+        numbers = b"\x0a" + _integer_of_protobuf(100 * MIB) + bytes(100 * MIB)
+        floods = [
+            (binary, b"\x4a\x00" * (60 * MIB)),
+            (text, b"operations{}" * (10 * MIB)),
+            (json, b'{"operations":[' + b"{}," * (30 * MIB) + b"{}]}"),
+            (binary, (b"\x52" + _integer_of_protobuf(len(numbers)) + numbers) * 3),
+        ]
+        request = b"\x4a\x00" * (30 * MIB)
+        calls = [lambda: self.server.channel.unary_unary("/stepcast.v1.ProfileService/CreateProfile", **raw)(b"\x0a" + _integer_of_protobuf(len(request)) + request, timeout=PATIENCE_SECONDS)]
+        for encoding, content in floods:
+            parts = [store.UploadProfileRequest(header=store.UploadProfileRequest.Header(encoding=encoding))]
+            parts += [store.UploadProfileRequest(chunk=content[at : at + 8 * MIB]) for at in range(0, len(content), 8 * MIB)]
+            calls.append(lambda parts=parts: upload((part.SerializeToString() for part in parts), timeout=PATIENCE_SECONDS))
+        for call in calls:
+            with self.assertRaises(grpc.RpcError) as raised:
+                call()
+            self.assertEqual((raised.exception.code(), details_of(raised.exception).reason), (grpc.StatusCode.INVALID_ARGUMENT, "MESSAGE_TOO_LARGE"))
+            self.assert_answered()
+        self.assert_grown_less_than(1024 * MIB)
 
     def test_deep_nests_are_malformed_and_nothing_worse(self):
         # Groups that no message knows, one in the other; then lists in lists.

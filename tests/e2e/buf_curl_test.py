@@ -20,18 +20,21 @@ PREDICTIONS = "stepcast.v1.PredictionService"
 
 @unittest.skipUnless(BUF, "npm has not brought buf: no registry in reach")
 class BufCurlTest(ServerTest):
-    def call(self, method, *messages):
-        """The replies to a call, or its error as {code, message, details}."""
+    def curl(self, *arguments, path="", text=None):
         with_cache = {**os.environ, "BUF_CACHE_DIR": os.path.join(self.server.folder, "buf")}
-        done = subprocess.run(
-            [BUF[0], "curl", "--protocol", "grpc", "--http2-prior-knowledge", "--data", "@-", f"http://{self.server.address}/{method}"],
-            input="\n".join(json.dumps(message) for message in messages),
+        return subprocess.run(
+            [BUF[0], "curl", "--protocol", "grpc", "--http2-prior-knowledge", *arguments, f"http://{self.server.address}{path}"],
+            input=text,
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
             env=with_cache,
             cwd=self.server.folder,
         )
+
+    def call(self, method, *messages):
+        """The replies to a call, or its error as {code, message, details}."""
+        done = self.curl("--data", "@-", path=f"/{method}", text="\n".join(json.dumps(message) for message in messages))
         text = done.stdout if done.returncode == 0 else done.stderr[done.stderr.index("{") :]
         decoder, replies = json.JSONDecoder(), []
         while text.strip():
@@ -46,6 +49,17 @@ class BufCurlTest(ServerTest):
         values = [detail["value"] for detail in error["details"] if detail["type"] == message.DESCRIPTOR.full_name]
         self.assertEqual(len(values), 1, error)
         return type(message).FromString(base64.b64decode(values[0] + "=="))
+
+    def test_services_and_methods_are_listed(self):
+        # Many questions on one stream.
+        for reflect in ("grpc-v1", "grpc-v1alpha"):
+            services = self.curl("--reflect-protocol", reflect, "--list-services")
+            self.assertEqual(services.returncode, 0, services)
+            self.assertIn(PROFILES, services.stdout.split())
+            methods = self.curl("--reflect-protocol", reflect, "--list-methods")
+            self.assertEqual(methods.returncode, 0, methods)
+            self.assertEqual({method.rsplit("/", 1)[0] for method in methods.stdout.split()}, set(services.stdout.split()))
+            self.assertIn(f"{PREDICTIONS}/GenerateTrace", methods.stdout.split())
 
     def test_health_is_described_and_serving(self):
         self.assertEqual(self.call("grpc.health.v1.Health/Check", {"service": PROFILES}), {"status": "SERVING"})

@@ -16,6 +16,8 @@ DECODERS = {
     "command_line": ["server/app/command_line.cc", "server/app/listen_address.cc"],
     "chakra": ["core/importing/chakra_reader.cc", "core/importing/chakra_trace.cc"] + _WIRE + _JSON,
     "configuration": ["server/app/settings.cc", "server/app/small_file.cc"],
+    "conversation": ["server/rpc/grpc_wire.cc", "server/rpc/health_rpc.cc", "server/rpc/operation_waiters.cc", "server/rpc/reflection_rpc.cc", "server/rpc/stream_call.cc",
+                     "server/rpc/unknown_method_rpc.cc", "server/rpc/upload_call.h", "server/rpc/upload_content.cc"],
     "graph_def": _RECORDING + _WIRE,
     "horovod": ["core/importing/horovod_timeline.cc"] + _JSON,
     "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_profile.cc"],

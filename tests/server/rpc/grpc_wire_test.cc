@@ -64,6 +64,25 @@ TEST(MessageBufferTest, AnEmptyBufferIsAnEmptyMessage) {
   EXPECT_TRUE(ParseMessage(buffer, kNoLimit, message).ok());
 }
 
+TEST(MessageBufferTest, ABufferThatHoldsAMessageTakesTheNextInItsPlace) {
+  grpc::ByteBuffer buffer;
+  for (const size_t length : {5000, 3, 0, 2'000'000, 1}) {
+    v1::ListProfilesRequest message;
+    message.set_filter(std::string(length, 'f'));
+    ASSERT_TRUE(SerializeMessage(message, buffer).ok()) << length;
+    EXPECT_EQ(buffer.Length(), message.ByteSizeLong());
+    v1::ListProfilesRequest back;
+    ASSERT_TRUE(ParseMessage(buffer, kNoLimit, back).ok()) << length;
+    EXPECT_EQ(back.filter().size(), length);
+  }
+}
+
+TEST(MessageBufferTest, NoBufferAtAllIsMalformed) {
+  v1::ListProfilesRequest message;
+  EXPECT_EQ(DetailsOf(ParseMessage(grpc::ByteBuffer(), kNoLimit, message)).reason,
+            "REQUEST_MALFORMED");
+}
+
 TEST(MessageBufferTest, TheLimitItselfIsAllowed) {
   v1::ListProfilesRequest message;
   message.set_filter(std::string(100, 'f'));
