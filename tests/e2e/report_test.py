@@ -222,10 +222,12 @@ class LimitTest(SecuredTest):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             pages = [pool.submit(ask, server, f"{BASE}large?workers={first},{first + 1}") for first in (1, 2, 3, 4)]
             # As long as any is being made, everybody else is served.
-            while not all(page.done() for page in pages):
+            def others_are_served_until_all_are_made():
                 self.assertEqual(server.http("/healthz")[0], 200)
                 server.profiles.ListProfiles(store.ListProfilesRequest(), timeout=PATIENCE_SECONDS)
-                concurrent.futures.wait(pages, timeout=0.3)
+                return all(page.done() for page in pages)
+
+            eventually(others_are_served_until_all_are_made, "all pages are made or refused", pause=0.3)
         found = [page.result() for page in pages]
         refused = [(headers.get("Retry-After"), text) for status, headers, text in found if status == 503]
         self.assertIn(200, [status for status, _, _ in found])
