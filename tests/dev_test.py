@@ -22,7 +22,7 @@ def run(*arguments):
             os.chmod(path, 0o755)
         done = subprocess.run(
             [os.path.join(TOP, "dev"), *arguments],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
         )
         traps = []

@@ -157,8 +157,8 @@ std::string ComparisonText(const v1::CompareModelsResponse& response) {
     table.AddRow(std::move(row));
     *predictions.Add() = comparison.prediction();
   }
-  return absl::StrCat(table.Text(), ReasonsText(response),
-                      AssumptionsText(predictions), WarningsText(predictions), "\n",
+  return absl::StrCat(table.Text(), ReasonsText(response), AssumptionsText(predictions),
+                      WarningsText(predictions), "\n",
                       response.has_collective_inputs() ? InputsText(response.collective_inputs())
                                                        : InputsText(response.inputs()));
 }

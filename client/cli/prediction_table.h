@@ -35,7 +35,8 @@ std::string RunsTitle(const Predictions& predictions);
 std::string RegimesText(const v1::Prediction& prediction);
 
 // What was assumed, each once: a line of the kind of job, where it is not the recorded one, and one
-// of all else, `assumed: latency 25us (--latency), ...`, with the flags that say it. Empty: nothing.
+// of all else, `assumed: latency 25us (--latency), ...`, with the flags that say it. Empty:
+// nothing.
 std::string AssumptionsText(const Predictions& predictions);
 std::string AssumptionsText(const google::protobuf::RepeatedPtrField<v1::Assumption>& assumptions);
 

@@ -38,7 +38,7 @@ constexpr int32_t kMaxSpread = 256;    // looked at while a job waits for advice
 constexpr int32_t kAllSimulated = 8;   // of the service: so many choices are all simulated
 constexpr int64_t kMaxExamples = int64_t{1} << 53;
 constexpr double kMaxPrice = 1e12;
-constexpr double kMaxRate = 1e15;  // bytes per second
+constexpr double kMaxRate = 1e15;         // bytes per second
 constexpr double kWidestInterval = 0.05;  // its half, as a share of the value
 constexpr double kWorthStarting = 0.5;    // of the chosen count's throughput
 constexpr std::string_view kProfiles = "profiles/";
@@ -512,8 +512,8 @@ absl::StatusOr<Advice> AdviceOf(const AdviceQuestion& question, const RecommendR
 std::string KeyOf(const AdviceQuestion& question) {
   std::string key =
       absl::StrCat(question.workers_per_node, "/", question.intra_node_bandwidth_bytes_per_second,
-                   "/", static_cast<int>(question.unit), "/",
-                   static_cast<int>(question.objective), "/", question.min_efficiency, "/");
+                   "/", static_cast<int>(question.unit), "/", static_cast<int>(question.objective),
+                   "/", question.min_efficiency, "/");
   google::protobuf::io::StringOutputStream stream(&key);
   google::protobuf::io::CodedOutputStream coded(&stream);
   // Maps have no order of their own.

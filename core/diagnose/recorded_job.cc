@@ -180,8 +180,8 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
   ScenarioDraft asked{.workers = recording.worker_count()};
   // Whatever the job met in, it is replayed as it was recorded, on links of equal shares.
   if (recording.has_servers()) {
-    asked.communication =
-        ParameterServersDraft{.link_sharing = EqualShares{}, .transfer_order = TransferOrder::kGraph};
+    asked.communication = ParameterServersDraft{.link_sharing = EqualShares{},
+                                                .transfer_order = TransferOrder::kGraph};
   } else {
     asked.communication = AllReduceDraft{};
   }

@@ -138,8 +138,7 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   std::vector<Scenario> scenarios;
   if (!scenario.ok()) return scenarios;
   for (int32_t servers = 1; servers <= most; ++servers) {
-    absl::StatusOr<Scenario> resolved =
-        ResolveRunnable(profile, WithServers(free, servers, most));
+    absl::StatusOr<Scenario> resolved = ResolveRunnable(profile, WithServers(free, servers, most));
     // Whatever is wrong with it now is so because of the servers.
     if (!resolved.ok()) {
       faults.Add(kField, absl::StrCat(most, " means trying ", servers,

@@ -400,8 +400,7 @@ ChoiceEdge ServersEdge(const ReasonFacts& facts) {
 std::string ReasonFor(const ReasonFacts& facts) {
   const Prediction& prediction = facts.chosen.prediction;
   return absl::StrFormat(
-      "%s %s %s examples/s%s, %s%s%s%s%s; %s%s%s%s.",
-      ChoiceText(facts.query, facts.chosen.choice),
+      "%s %s %s examples/s%s, %s%s%s%s%s; %s%s%s%s.", ChoiceText(facts.query, facts.chosen.choice),
       facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
       NumberText(prediction.examples_per_second), Speedup(prediction), ObjectiveAmongChoices(facts),
       EdgeText(facts), Remaining(facts), Change(facts), NextStep(facts), Limit(prediction),

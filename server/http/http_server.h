@@ -3,8 +3,9 @@
 // people at /report/ and below.
 //
 // GET and HEAD only. /healthz is 200 while the process can answer at all; /readyz is 200 while
-// `ready` says OK and 503, with the reason, otherwise; /readyz/reads likewise. Threads: has its own few; they call the
-// pages' functions, which must be safe and may block shortly. Lifetime: serves until destroyed.
+// `ready` says OK and 503, with the reason, otherwise; /readyz/reads likewise. Threads: has its own
+// few; they call the pages' functions, which must be safe and may block shortly. Lifetime: serves
+// until destroyed.
 #pragma once
 
 #include <functional>

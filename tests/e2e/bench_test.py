@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import threading
 import unittest
 
 from contract import store
@@ -131,8 +130,7 @@ class ServerGoneTest(unittest.TestCase):
         server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(recorded()), profile_id="job"))
         command = [os.environ["STEPCAST"], "--server", server.address, "bench", "job", "--output", "json", "--concurrency", "8", "--duration", "1h", "--steps", "60"]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while server.metric("grpc_server_handled_total", grpc_method="PredictThroughput", grpc_code="OK") < 100:
-            threading.Event().wait(0.005)
+        eventually(lambda: server.metric("grpc_server_handled_total", grpc_method="PredictThroughput", grpc_code="OK") >= 100, "a hundred calls are answered")
         server.kill()
         out, errors = process.communicate(timeout=PATIENCE_SECONDS)
         self.assertEqual(process.returncode, 1)

@@ -6,7 +6,7 @@ import unittest
 
 from contract import details_of, grpc, json_format, prediction, profile_pb2, scenario_pb2, store
 from sample import message, recorded, small
-from stepcastd import ServerTest, eventually
+from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
 LAYER_HEADER = store.ImportProfileRequest(
     header=store.ImportProfileRequest.Header(
@@ -38,7 +38,7 @@ class Bystander(threading.Thread):
         )
         while not self.stopped.is_set():
             try:
-                self.answers.append([each.steps_per_second for each in self.stub.PredictThroughput(request, timeout=20).predictions])
+                self.answers.append([each.steps_per_second for each in self.stub.PredictThroughput(request, timeout=PATIENCE_SECONDS).predictions])
             except grpc.RpcError as error:
                 self.failures.append(error)
 
@@ -61,8 +61,7 @@ class BrokenUploadTest(ServerTest):
     def finish(self, accepted=0):
         """The bystander was served throughout, and nothing but `accepted` profiles has been stored."""
         served = len(self.bystander.answers)
-        while len(self.bystander.answers) == served and not self.bystander.failures:
-            threading.Event().wait(0.001)
+        eventually(lambda: len(self.bystander.answers) > served or self.bystander.failures, "the bystander is served again")
         self.bystander.stop()
         self.assertEqual(self.bystander.failures, [])
         self.assertEqual(len({tuple(answer) for answer in self.bystander.answers}), 1)
@@ -70,7 +69,7 @@ class BrokenUploadTest(ServerTest):
 
     def refused(self, call, *arguments):
         with self.assertRaises(grpc.RpcError) as raised:
-            call(*arguments, timeout=30)
+            call(*arguments, timeout=PATIENCE_SECONDS)
         details = details_of(raised.exception)
         self.assertIn(details.code, REFUSALS, details)
         return details
@@ -111,7 +110,7 @@ class BrokenUploadTest(ServerTest):
                 broken = bytearray(content)
                 broken[self.random.randrange(len(broken))] ^= 1 << self.random.randrange(8)
                 try:
-                    stored.add(self.server.profiles.UploadProfile(self.upload(bytes(broken), encoding), timeout=30).name)
+                    stored.add(self.server.profiles.UploadProfile(self.upload(bytes(broken), encoding), timeout=PATIENCE_SECONDS).name)
                 except grpc.RpcError as error:
                     self.assertEqual(error.code(), grpc.StatusCode.INVALID_ARGUMENT)
         for name in stored:
@@ -127,7 +126,7 @@ class BrokenUploadTest(ServerTest):
             content = b"\xff" + self.random.randbytes(self.random.randrange(1, 5000))
             for call, request in ((create, content), (upload, iter([content])), (bring, iter([LAYER_HEADER.SerializeToString(), content]))):
                 with self.assertRaises(grpc.RpcError) as raised:
-                    call(request, timeout=30)
+                    call(request, timeout=PATIENCE_SECONDS)
                 # Bytes that gRPC itself cannot parse it calls INTERNAL.
                 self.assertIn(raised.exception.code(), REFUSALS | {grpc.StatusCode.INTERNAL})
         self.finish()
@@ -139,13 +138,13 @@ class BrokenUploadTest(ServerTest):
             content = content[: self.random.randrange(len(content))] if at % 2 else self.random.randbytes(self.random.randrange(1, 5000))
             requests = [LAYER_HEADER, store.ImportProfileRequest(chunk=content)]
             try:
-                stored.add(self.server.profiles.ImportProfile(iter(requests), timeout=30).profile.name)
+                stored.add(self.server.profiles.ImportProfile(iter(requests), timeout=PATIENCE_SECONDS).profile.name)
             except grpc.RpcError as error:
                 details = details_of(error)
                 self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"), (SEED, at))
                 self.assertTrue(details.violations)
         for name in stored:
-            reply = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile=name), timeout=30)
+            reply = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile=name), timeout=PATIENCE_SECONDS)
             self.assertGreater(reply.predictions[0].steps_per_second, 0)
         self.finish(accepted=len(stored))
 
@@ -175,16 +174,17 @@ class BrokenUploadTest(ServerTest):
     def test_an_upload_given_up_half_way_leaves_nothing(self):
         content = self.contents()[store.UploadProfileRequest.BINARY]
         for _ in range(10):
-            reached = threading.Event()
+            reached, given_up = threading.Event(), threading.Event()
 
-            def requests(reached=reached):
+            def requests(reached=reached, given_up=given_up):
                 yield from self.upload(content[: len(content) // 2], store.UploadProfileRequest.BINARY)
                 reached.set()
-                threading.Event().wait(30)
+                given_up.wait()
 
             call = self.server.profiles.UploadProfile.future(requests())
-            self.assertTrue(reached.wait(30))
+            self.assertTrue(reached.wait(PATIENCE_SECONDS))
             call.cancel()
+            given_up.set()
         self.finish()
 
 

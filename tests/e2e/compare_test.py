@@ -4,6 +4,7 @@ import unittest
 
 from contract import comparison_pb2, grpc, prediction, scenario_pb2, store
 from sample import message, recorded, small
+from patience import PASSING_SECONDS
 from stepcastd import ServerTest
 
 QUEUEING, CYNTHIA, CYNTHIA_HALVED, COARSE_TENSORS, POLLUX, NO_OVERLAP, PALEO = range(1, 8)
@@ -97,7 +98,7 @@ class CompareTest(ServerTest):
             inline_profile=message(recorded()), worker_counts=[256], options=scenario_pb2.SimulationOptions(steps_per_worker=1_000_000)
         )
         with self.assertRaises(grpc.RpcError) as raised:
-            self.server.predictions.CompareModels(request, timeout=0.5)
+            self.server.predictions.CompareModels(request, timeout=PASSING_SECONDS)
         self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
 
 

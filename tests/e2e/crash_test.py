@@ -6,7 +6,7 @@ import unittest
 
 from contract import grpc, store
 from sample import message, recorded
-from stepcastd import ServerTest
+from stepcastd import PATIENCE_SECONDS, ServerTest
 
 ROUNDS = 20
 CLIENTS = 4
@@ -33,7 +33,7 @@ class Uploader(threading.Thread):
             content.batch_size = self.number * 100000 + at
             self.attempted[f"profiles/{name}"] = content.SerializeToString(deterministic=True)
             try:
-                stored = self.stub.UploadProfile(self._messages(name), timeout=30)
+                stored = self.stub.UploadProfile(self._messages(name), timeout=PATIENCE_SECONDS)
                 self.acknowledged[stored.name] = self.attempted[stored.name]
                 self.acknowledged_event()
             except grpc.RpcError as error:
@@ -73,7 +73,7 @@ class CrashTest(ServerTest):
             uploaders = [Uploader(self.server, round_number * CLIENTS + client + 1, enough.release) for client in range(CLIENTS)]
             # So many acknowledgements, and then at once: the other clients are in the middle of theirs.
             for _ in range(kill_after.randrange(1, 12)):
-                self.assertTrue(enough.acquire(timeout=60))
+                self.assertTrue(enough.acquire(timeout=PATIENCE_SECONDS))
             self.server.kill()
             for uploader in uploaders:
                 uploader.join()

@@ -4,6 +4,7 @@ import unittest
 
 from contract import diagnosis_pb2, from_json, grpc, prediction, profile_pb2, scenario_pb2, store
 from sample import message, recorded, small
+from patience import PASSING_SECONDS
 from stepcastd import ServerTest
 
 TIME, CHANGE = diagnosis_pb2.PathTime, diagnosis_pb2.WhatIf
@@ -131,7 +132,7 @@ class DiagnoseTest(ServerTest):
         request = self.request(inline_profile=recorded(), scenario={"workers": 256})
         request.options.steps_per_worker = 1_000_000
         with self.assertRaises(grpc.RpcError) as raised:
-            self.server.predictions.DiagnoseJob(request, timeout=0.5)
+            self.server.predictions.DiagnoseJob(request, timeout=PASSING_SECONDS)
         self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
 
 

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from contract import details_of, diagnosis_pb2, grpc, prediction, profile_pb2, store
-from stepcastd import ServerTest
+from stepcastd import PATIENCE_SECONDS, ServerTest
 
 from tensorflow import graph_pb2, run_metadata_pb2
 
@@ -111,7 +111,7 @@ class ImportRecordingTest(ServerTest):
     flags = ("--max-import-bytes", str(8 << 20))
 
     def run_metadata(self, content, graph=b"", options=OPTIONS, **header):
-        return self.server.profiles.ImportProfile(messages(content, graph, run_metadata=options, **header), timeout=30)
+        return self.server.profiles.ImportProfile(messages(content, graph, run_metadata=options, **header), timeout=PATIENCE_SECONDS)
 
     def refused(self, content, graph=b"", options=OPTIONS):
         with self.assertRaises(grpc.RpcError) as raised:
@@ -140,7 +140,7 @@ class ImportRecordingTest(ServerTest):
 
     def test_recordings_of_several_workers_are_one_with_clocks_on_one_time(self):
         parts = workers()
-        reply = self.server.profiles.ImportProfile(messages_of(parts[::-1], profile_id="workers"), timeout=30)
+        reply = self.server.profiles.ImportProfile(messages_of(parts[::-1], profile_id="workers"), timeout=PATIENCE_SECONDS)
         report = reply.recording
         self.assertEqual((report.steps, report.collectives), (3, 0))
         self.assertEqual([worker.name for worker in report.workers], ["rank 0", "rank 1", "rank 2"])
@@ -165,7 +165,7 @@ class ImportRecordingTest(ServerTest):
         alone = [1 / 0.0405, 1 / 0.0405, 1 / 0.0605]
         self.assertAlmostEqual(self.server.predictions.PredictThroughput(asked).predictions[0].steps_per_second, sum(alone), delta=0.01 * sum(alone))
         # A graph given once is that of all.
-        given = self.server.profiles.ImportProfile(messages_of(workers(graphs=False), whole_graph(), validate_only=True), timeout=30)
+        given = self.server.profiles.ImportProfile(messages_of(workers(graphs=False), whole_graph(), validate_only=True), timeout=PATIENCE_SECONDS)
         self.assertEqual(list(given.profile.steps), list(stored.steps))
 
     def test_workers_that_do_not_fit_are_refused(self):
@@ -179,10 +179,10 @@ class ImportRecordingTest(ServerTest):
             (messages_of(parts, collective_slowdown=1.5), "header.collective_slowdown"),
         ):
             with self.assertRaises(grpc.RpcError) as raised:
-                self.server.profiles.ImportProfile(stream, timeout=30)
+                self.server.profiles.ImportProfile(stream, timeout=PATIENCE_SECONDS)
             self.assertEqual(list(details_of(raised.exception).violations), [field])
         # What a file is called goes before its task.
-        named = self.server.profiles.ImportProfile(messages_of([parts[0], parts[2]], names=["rank0.pb", "rank1.pb"]), timeout=30)
+        named = self.server.profiles.ImportProfile(messages_of([parts[0], parts[2]], names=["rank0.pb", "rank1.pb"]), timeout=PATIENCE_SECONDS)
         self.assertEqual(len(named.recording.workers), 2)
 
     def test_the_command_line_imports_several_workers(self):
@@ -193,12 +193,12 @@ class ImportRecordingTest(ServerTest):
                 pathlib.Path(paths[-1]).write_bytes(part)
             saved = os.path.join(folder, "job.json")
             command = [os.environ["STEPCAST"], "profile", "import", *paths, "--batch-size", "32", "--bandwidth", "100MB/s", "--save", saved]
-            ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
             self.assertIn("matched: the transfers in each of 3 steps of 3 workers with 1 parameter server\n", ran.stdout)
             self.assertRegex(ran.stdout, r"rank 1 +-3\.000 s ")
             self.assertRegex(ran.stdout, r"server 0 ")
-            diagnosed = subprocess.run([os.environ["STEPCAST"], "diagnose", saved], capture_output=True, text=True, timeout=60)
+            diagnosed = subprocess.run([os.environ["STEPCAST"], "diagnose", saved], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
             self.assertEqual((diagnosed.returncode, diagnosed.stderr), (0, ""))
             self.assertIn("with 1 parameter server", diagnosed.stdout)
 

@@ -1,9 +1,9 @@
 """What bounds a call: its deadline, and the queue."""
 
-import time
 import unittest
 
 from contract import details_of, grpc, prediction, recommendation_pb2, scenario_pb2
+from patience import growing_seconds
 from sample import message, recorded
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
@@ -22,16 +22,19 @@ class DeadlineTest(ServerTest):
         return self.server.metric("stepcast_jobs_running", pool="simulation")
 
     def test_a_deadline_stops_the_simulation(self):
-        began = time.monotonic()
-        with self.assertRaises(grpc.RpcError) as raised:
+        for seconds in growing_seconds(0.2):
             # A call that is expected to take too long would not begin.
             request = huge()
-            request.options.time_budget.FromMilliseconds(150)
-            self.server.predictions.PredictThroughput(request, timeout=0.05)
-        self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
-        self.assertLess(time.monotonic() - began, 1)
+            request.options.time_budget.FromMilliseconds(int(3000 * seconds))
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.server.predictions.PredictThroughput(request, timeout=seconds)
+            details = details_of(raised.exception)
+            self.assertEqual(details.code, grpc.StatusCode.DEADLINE_EXCEEDED)
+            # Without a reason where the client's own clock was the first, or the simulation had not begun.
+            if details.reason == "DEADLINE_EXCEEDED" and int(details.metadata["simulated_operations"]) > 0:
+                break
+            self.assertIn(details.reason, ("", "DEADLINE_EXCEEDED", "DEADLINE_UNREACHABLE"))
         eventually(lambda: self.running() == 0, "no simulation runs")
-        self.assertLess(time.monotonic() - began, 2)
 
     def test_a_cancelled_call_stops_its_simulation(self):
         call = self.server.predictions.RecommendWorkers.future(
@@ -52,10 +55,11 @@ class FullQueueTest(ServerTest):
             calls.append(self.server.predictions.PredictThroughput.future(huge(seed=at)))
             waiting = ("stepcast_jobs_running", "stepcast_queue_length")[at]
             eventually(lambda waiting=waiting: self.server.metric(waiting, pool="simulation") == 1, f"{waiting} is 1")
-        began = time.monotonic()
         with self.assertRaises(grpc.RpcError) as raised:
             self.server.predictions.PredictThroughput(huge(seed=2))
-        self.assertLess(time.monotonic() - began, 1)
+        # At once: the others take hours, and one of them still waits for the other.
+        self.assertEqual([call.done() for call in calls], [False, False])
+        self.assertEqual(self.server.metric("stepcast_queue_length", pool="simulation"), 1)
         details = details_of(raised.exception)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUEUE_FULL"))
         self.assertGreater(details.retry_delay_seconds, 0)

@@ -5,6 +5,7 @@ import uuid
 
 from contract import allocation_pb2, comparison_pb2, details_of, details_within, diagnosis_pb2, grpc, order_pb2, prediction, recommendation_pb2, scenario_pb2
 from sample import message, recorded, small
+from patience import PASSING_SECONDS
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
 from google.longrunning import operations_pb2, operations_pb2_grpc
@@ -225,7 +226,7 @@ class QueuedTest(OperationsTest):
             self.assertEqual(waited.name, name)
             self.assertEqual(self.metadata(waited).state, State.QUEUED)
         with self.assertRaises(grpc.RpcError) as caught:
-            self.operations.WaitOperation(operations_pb2.WaitOperationRequest(name=name), timeout=0.5)
+            self.operations.WaitOperation(operations_pb2.WaitOperationRequest(name=name), timeout=PASSING_SECONDS)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
 
     def test_who_waits_is_told_when_it_is_cancelled_and_too_many_may_not_wait(self):

@@ -9,6 +9,7 @@ import unittest
 from contract import details_of, from_json, grpc, prediction, store, strategy_pb2
 from google.longrunning import operations_pb2, operations_pb2_grpc
 from stepcast.v1 import job_service_pb2, job_service_pb2_grpc
+from patience import PASSING_SECONDS
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 PASS = strategy_pb2.JobStrategy
@@ -221,7 +222,7 @@ class OptimizeTest(ServerTest):
     def test_a_passed_deadline_ends_it(self):
         request = self.request(options={"steps_per_worker": 1000000, "replications": 5}, scenario={"workers": 64, "all_reduce": {}})
         with self.assertRaises(grpc.RpcError) as raised:
-            self.server.predictions.OptimizeJob(request, timeout=0.3)
+            self.server.predictions.OptimizeJob(request, timeout=PASSING_SECONDS)
         self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
 
     def test_a_spent_budget_leaves_an_answer_or_says_so(self):

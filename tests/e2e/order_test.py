@@ -2,7 +2,8 @@
 
 import unittest
 
-from contract import order_pb2, scenario_pb2, store
+from contract import details_of, grpc, order_pb2, scenario_pb2, store
+from patience import growing_seconds
 from sample import message, recorded
 from stepcastd import ServerTest
 
@@ -54,10 +55,16 @@ class OrderTest(ServerTest):
         for of_server in ranks.values():
             self.assertEqual(of_server, list(range(len(of_server))))
 
-    def test_a_time_budget_is_kept(self):
-        reply = self.order(methods=[order_pb2.SEARCH], time_budget={"seconds": 5})
-        self.assertLess(reply.simulation.engine_seconds, 6)
+    def test_a_spent_time_budget_leaves_the_best_order_so_far_or_says_so(self):
+        whole = self.order(methods=[order_pb2.SEARCH])
+        for seconds in growing_seconds(0.001):
+            try:
+                reply = self.order(methods=[order_pb2.SEARCH], time_budget={"nanos": int(seconds % 1 * 1e9), "seconds": int(seconds)})
+                break
+            except grpc.RpcError as error:
+                self.assertEqual(details_of(error).reason, "TIME_BUDGET_SPENT")
         self.assertEqual(len(reply.orders), 1)
+        self.assertGreaterEqual(reply.orders[0].makespan_ns, whole.orders[0].makespan_ns)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 
 from contract import details_of, grpc, prediction, store
@@ -193,11 +192,10 @@ class StartTest(unittest.TestCase):
     def test_a_database_of_a_newer_program_is_refused_at_once(self):
         conninfo = POSTGRES.new_database()
         POSTGRES.run(conninfo.rsplit("=", 1)[1], "CREATE TABLE stepcast_schema (version bigint); INSERT INTO stepcast_schema VALUES (1000)")
-        began = time.monotonic()
+        # Were it waited for, the wait would be a hang.
         ended = self.start("--postgres", conninfo, "--store-wait-seconds", "1000")
         self.assertEqual(ended.returncode, 1, ended.stderr)
         self.assertIn("schema version 1000", ended.stderr)
-        self.assertLess(time.monotonic() - began, PATIENCE_SECONDS)
 
     def test_a_database_that_comes_within_the_wait_is_used(self):
         conninfo = POSTGRES.conninfo("late")

@@ -73,9 +73,10 @@ async function visit(colorScheme, width) {
   await page.waitForSelector('html[data-drawn]', {timeout: PATIENCE, state: 'attached'});
   found.drawnMs = Number(await page.getAttribute('html', 'data-drawn'));
   // The plots come with the first look at their places.
-  found.shownMs = await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())))));
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   const {metrics} = await devtools.send('Performance.getMetrics');
-  found.workMs = 1000 * metrics.find(({name}) => name === 'TaskDuration').value;
+  const metric = (wanted) => metrics.find(({name}) => name === wanted).value;
+  found.work = {layouts: metric('LayoutCount'), styles: metric('RecalcStyleCount'), nodes: metric('Nodes'), ms: Math.round(1000 * metric('TaskDuration'))};
   found.plots = await page.evaluate(() => [...document.querySelectorAll('.plot')].map((plot) => plot.querySelectorAll('path, rect, circle').length));
   found.told = await page.evaluate(() => document.querySelector('h1').classList.contains('told'));
   found.parts = await page.evaluate(() => [...document.querySelectorAll('section.part')].map((part) => part.id));

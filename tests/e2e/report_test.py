@@ -22,8 +22,9 @@ RANKS = os.path.join(HERE, "../data/ddp_sweep/resnet50_s/ranks-w3")
 STEPCAST = os.environ["STEPCAST"]
 BASE = "/report/profiles/"
 MAX_BYTES = 3_000_000
-# Of a processor, until the page and all its plots are drawn.
-MAX_WORK_MS = 2000
+# Bounds of the work of drawing the page and all its plots, which is the same on every machine.
+MAX_LAYOUTS = 20
+MAX_NODES = 12_000
 
 
 def ask(server, path, method="GET", host=None, headers=()):
@@ -257,10 +258,12 @@ class LimitTest(SecuredTest):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             pages = [pool.submit(ask, server, f"{BASE}large?workers={first},{first + 1}") for first in (1, 2, 3, 4)]
             # As long as any is being made, everybody else is served.
-            while not all(page.done() for page in pages):
+            def others_are_served_until_all_are_made():
                 self.assertEqual(server.http("/healthz")[0], 200)
                 server.profiles.ListProfiles(store.ListProfilesRequest(), timeout=PATIENCE_SECONDS)
-                concurrent.futures.wait(pages, timeout=0.3)
+                return all(page.done() for page in pages)
+
+            eventually(others_are_served_until_all_are_made, "all pages are made or refused", pause=0.3)
         found = [page.result() for page in pages]
         refused = [(headers.get("Retry-After"), text) for status, headers, text in found if status == 503]
         self.assertIn(200, [status for status, _, _ in found])
@@ -480,7 +483,9 @@ class BrowserTest(ServerTest):
                 self.assertIsNone(visit["unsafe"])
                 self.assertLessEqual(visit["wider"], 0)
                 self.assertTrue(all(shapes > 3 for shapes in visit["plots"]), visit["plots"])
-                self.assertLess(visit["workMs"], MAX_WORK_MS)
+                self.assertLess(visit["work"]["layouts"], MAX_LAYOUTS)
+                self.assertLess(visit["work"]["styles"], MAX_LAYOUTS)
+                self.assertLess(visit["work"]["nodes"], MAX_NODES)
 
     def check_keys(self, keys):
         def width(name):
@@ -604,8 +609,7 @@ class BrowserTest(ServerTest):
             (subject,) = data_of(page)["subjects"]
             self.assertEqual(len(subject["timeline"]["operations"]), 4000, subject["missing"])
             seen = self.look(f"file://{out}")
-            times = [(round(visit["workMs"]), round(visit["shownMs"])) for visit in seen["visits"]]
-            print(f"{len(page.encode())} bytes, drawn after (milliseconds of a processor, of a clock)", times)
+            print(f"{len(page.encode())} bytes, drawn with", [visit["work"] for visit in seen["visits"]])
             self.check(seen, f"file://{out}")
             for visit in seen["visits"]:
                 self.check_keys(visit["keyboard"])

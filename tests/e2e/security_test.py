@@ -360,7 +360,7 @@ class ProgramTest(SecuredTest):
                 with contextlib.suppress(OSError):
                     while True:
                         connection, _ = listener.accept()
-                        connection.settimeout(1)
+                        connection.settimeout(PATIENCE_SECONDS)
                         with connection, contextlib.suppress(OSError):
                             while text := connection.recv(65536):
                                 heard.append(text)

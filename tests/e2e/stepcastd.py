@@ -8,15 +8,12 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 import urllib.error
 import urllib.request
 
 from contract import grpc, health_pb2_grpc, prediction_grpc, store_grpc
-
-# What a call or a process may take here that takes seconds: more under sanitizers.
-PATIENCE_SECONDS = int(os.environ.get("STEPCAST_PATIENCE_SECONDS", "60"))
+from patience import PATIENCE_SECONDS, eventually  # noqa: F401  # tests take `eventually` from here
 
 _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -120,15 +117,6 @@ def samples(text):
         match = re.fullmatch(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)", line)
         if match:
             yield match[1], dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match[2] or "")), match[3]
-
-
-def eventually(condition, what):
-    """Returns once `condition()` holds; fails the test when it does not within PATIENCE_SECONDS."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {PATIENCE_SECONDS} s: {what}")
-        threading.Event().wait(0.005)
 
 
 def pass_on(stream, lines):

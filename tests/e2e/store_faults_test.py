@@ -8,6 +8,7 @@ import unittest
 
 from contract import details_of, grpc, health_pb2, prediction, store
 from sample import message, recorded, small
+from patience import PASSING_SECONDS
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 
@@ -267,7 +268,7 @@ class StoreFaultTest(ServerTest):
         other = sqlite3.connect(self.file, isolation_level=None)
         self.addCleanup(other.close)
         other.execute("BEGIN IMMEDIATE")
-        late = self.refused(lambda: self.create("b", timeout=0.2))
+        late = self.refused(lambda: self.create("b", timeout=PASSING_SECONDS))
         self.assertEqual(late.code, grpc.StatusCode.DEADLINE_EXCEEDED)
         waiting = self.server.profiles.CreateProfile.future(
             store.CreateProfileRequest(profile_id="c", profile=message(small(batch_size=9))), timeout=PATIENCE_SECONDS

@@ -5,6 +5,7 @@ import unittest
 from contract import from_json, grpc, prediction, store, tuning_pb2
 from google.longrunning import operations_pb2, operations_pb2_grpc
 from stepcast.v1 import job_service_pb2, job_service_pb2_grpc
+from patience import PASSING_SECONDS
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 METHOD = tuning_pb2.OptimizeCommunicationRequest
@@ -152,7 +153,7 @@ class TuneTest(ServerTest):
     def test_a_passed_deadline_ends_it(self):
         request = {"inline_profile": training(600), "worker_counts": [256, 512, 1024], "options": {"steps_per_worker": 100000, "replications": 50}}
         with self.assertRaises(grpc.RpcError) as caught:
-            self.server.predictions.OptimizeCommunication(from_json(METHOD(), request), timeout=0.5)
+            self.server.predictions.OptimizeCommunication(from_json(METHOD(), request), timeout=PASSING_SECONDS)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
 
 

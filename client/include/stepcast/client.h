@@ -26,8 +26,8 @@
 // attempt succeeded unseen, a second one would report NOT_FOUND.
 //
 // Errors: the canonical code and message of the service, with the details of error_details.h. A
-// server that cannot be reached is UNAVAILABLE; one that speaks TLS where the client does not, has a
-// certificate that is not trusted and the like is FAILED_PRECONDITION with a reason, for example
+// server that cannot be reached is UNAVAILABLE; one that speaks TLS where the client does not, has
+// a certificate that is not trusted and the like is FAILED_PRECONDITION with a reason, for example
 // SERVER_SPEAKS_TLS (client/src/connection_probe.h names them). The library prints nothing and
 // throws nothing.
 #pragma once

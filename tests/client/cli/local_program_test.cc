@@ -385,7 +385,8 @@ TEST_F(LocalProgramTest, HelpAndVersionAreAnswers) {
                      HasSubstr("delete"), HasSubstr("check"), HasSubstr("zoo")));
   const Outcome version = Run({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  EXPECT_THAT(version.out, testing::MatchesRegex("stepcast [0-9]+\\.[0-9]+\\.[0-9]+([~+]git[0-9.a-z]+)?\n"));
+  EXPECT_THAT(version.out,
+              testing::MatchesRegex("stepcast [0-9]+\\.[0-9]+\\.[0-9]+([~+]git[0-9.a-z]+)?\n"));
 }
 
 TEST_F(LocalProgramTest, TheExamplesOfTheHelpWork) {

@@ -124,7 +124,8 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
               Says<v1::Scenario>(
                   R"pb(all_reduce { horovod { fusion_bytes: 67108864 cycle_seconds: 0.005 } })pb"));
   EXPECT_THAT(Parse({"--horovod-cycle", "often"}), Eq(std::nullopt));
-  EXPECT_THAT(Parse({"--bucket-cap", "none"}), Says<v1::Scenario>(R"pb(all_reduce { unfused {} })pb"));
+  EXPECT_THAT(Parse({"--bucket-cap", "none"}),
+              Says<v1::Scenario>(R"pb(all_reduce { unfused {} })pb"));
   EXPECT_THAT(Parse({"--bucket-cap", "none", "--first-bucket", "1MiB"}), Eq(std::nullopt));
   EXPECT_THAT(Parse({"--bucket-cap", "never"}), Eq(std::nullopt));
   EXPECT_THAT(Parse({"--byte-scheduler", "16MB", "--partition", "4MB"}),

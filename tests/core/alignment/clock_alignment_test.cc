@@ -371,7 +371,8 @@ TEST(ClockAlignmentTest, NamesTheExchangesThatContradictEachOtherAndByHowMuch) {
     const auto of_first =
         std::find_if(details.faults.begin(), details.faults.end(),
                      [](const Fault& fault) { return fault.field == "messages[0]"; });
-    EXPECT_EQ(of_first->description, "ping of step 0: a sent it by 200 ns, b had it at 100 ns");
+    EXPECT_EQ(of_first->description,
+              "ping of step 0: a sent it by 0.000000200 s, b had it at 0.000000100 s");
   }
   // With as much slack as it says there are clocks.
   EXPECT_TRUE(AlignClocks(ThreeInACircle(), {.max_drift = 0, .tolerance_ns = 100}, NeverStop).ok());

@@ -1,12 +1,10 @@
-// The processor's time between two questions whether to stop, while a large recording of several
-// workers is made a job: in units that any machine has, copies of the recording.
+// Work between two questions whether to stop, while a large recording of several workers is made a
+// job: in copies of the recording.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,6 +13,7 @@
 
 #include "core/diagnose/recorded_job.h"
 #include "core/model/multi_rank_recording.h"
+#include "tests/support/work_count.h"
 
 namespace stepcast::recording_stops_test {
 namespace {
@@ -25,9 +24,7 @@ constexpr int kGradients = 200;
 constexpr int64_t kUnitNs = 1000;
 // A whole pass over the times of one worker is about a fifth of a copy of all.
 constexpr double kMostCopies = 0.15;
-constexpr int kTurns = 5;
 
-double Seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // Computations one after the other, each with a gradient, which all workers send when all have it.
 Profile LargeRecording() {
@@ -63,15 +60,11 @@ Profile LargeRecording() {
   return Profile::Create(std::move(draft)).value();
 }
 
-double SecondsOfACopy(const Profile& profile) {
-  double least = std::numeric_limits<double>::infinity();
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const double begin = Seconds();
-    const auto copy = std::make_unique<const ProfileDraft>(profile.content());
-    least = std::min(least, Seconds() - begin);
-    EXPECT_EQ(copy->steps.size(), static_cast<size_t>(kSteps));
-  }
-  return least;
+int64_t WorkOfACopy(const Profile& profile) {
+  const int64_t begin = WorkSoFar();
+  const auto copy = std::make_unique<const ProfileDraft>(profile.content());
+  EXPECT_EQ(copy->steps.size(), static_cast<size_t>(kSteps));
+  return WorkSoFar() - begin;
 }
 
 void MakeAJob(const Profile& profile, StopCheck stop) {
@@ -84,24 +77,24 @@ void MakeAJob(const Profile& profile, StopCheck stop) {
 
 TEST(RecordingStopsTest, NothingIsCopiedOrReadAsAWholeBetweenTwoQuestions) {
   const Profile profile = LargeRecording();
-  double least = std::numeric_limits<double>::infinity();
+  int64_t most = 0;
   int64_t asked = 0;
-  for (int turn = 0; turn < kTurns; ++turn) {
-    double longest = 0;
-    double last = Seconds();
-    MakeAJob(profile, [&] {
-      ++asked;
-      const double now = Seconds();
-      longest = std::max(longest, now - last);
-      last = now;
-      return absl::OkStatus();
-    });
-    least = std::min(least, longest);
-  }
-  const double copy = SecondsOfACopy(profile);
-  std::cout << asked / kTurns << " questions, at most " << 1e3 * least << " ms apart; a copy takes "
-            << 1e3 * copy << " ms\n";
-  EXPECT_LE(least, kMostCopies * copy);
+  int64_t last = WorkSoFar();
+  const auto see = [&] {
+    const int64_t now = WorkSoFar();
+    most = std::max(most, now - last);
+    last = now;
+  };
+  MakeAJob(profile, [&] {
+    ++asked;
+    see();
+    return absl::OkStatus();
+  });
+  see();
+  const int64_t copy = WorkOfACopy(profile);
+  std::cout << asked << " questions, at most " << most << " blocks and words apart; a copy takes "
+            << copy << '\n';
+  EXPECT_LE(static_cast<double>(most), kMostCopies * static_cast<double>(copy));
 }
 
 TEST(RecordingStopsTest, AnyQuestionStopsIt) {

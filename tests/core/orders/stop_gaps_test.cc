@@ -1,12 +1,13 @@
-// The processor's time between two questions whether to stop, on a large graph, in units that any
-// machine has: passes over that graph.
+// Work between two questions whether to stop, on a large graph, in passes over that graph.
+//
+// The engine's blocks are not counted, its allocations are: its questions within a run are those of
+// simulation_limits_test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <functional>
-#include <limits>
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "core/orders/search_ranks.h"
 #include "core/orders/transfer_graph.h"
 #include "core/orders/transfer_ranks.h"
+#include "tests/support/work_count.h"
 
 namespace stepcast::stop_gaps_test {
 namespace {
@@ -27,9 +29,6 @@ constexpr int32_t kLayers = 12'000;
 // Passes over the graph between two questions: making a list of it, or following it once, is one or
 // two.
 constexpr double kMostPasses = 5;
-constexpr int kTurns = 3;
-
-double Seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // Layers that each wait for the one before and for two others.
 Profile LargeProfile() {
@@ -64,47 +63,40 @@ class StopGapsTest : public ::testing::Test {
         step_(LeastStep::Build(profile_, scenario_).value()) {}
 
   // A list of all operations and dependencies, sorted by what waits for what.
-  double SecondsOfAPass() const {
+  int64_t WorkOfAPass() const {
     const Program& graph = step_.graph();
-    double least = std::numeric_limits<double>::infinity();
-    for (int turn = 0; turn < kTurns; ++turn) {
-      const double begin = Seconds();
-      std::vector<TransferGraph::Operation> operations(Index(graph.size()));
-      std::vector<TransferGraph::Dependency> dependencies;
-      for (OpIndex op = 0; op < graph.size(); ++op) {
-        for (const OpIndex after : graph.dependents(op))
-          dependencies.push_back({.before = op, .after = after});
-      }
-      const TransferGraph list(std::move(operations), dependencies);
-      EXPECT_EQ(list.size(), graph.size());
-      least = std::min(least, Seconds() - begin);
+    const int64_t begin = WorkSoFar();
+    std::vector<TransferGraph::Operation> operations(Index(graph.size()));
+    std::vector<TransferGraph::Dependency> dependencies;
+    for (OpIndex op = 0; op < graph.size(); ++op) {
+      for (const OpIndex after : graph.dependents(op))
+        dependencies.push_back({.before = op, .after = after});
     }
-    return least;
+    const TransferGraph list(std::move(operations), dependencies);
+    EXPECT_EQ(list.size(), graph.size());
+    return WorkSoFar() - begin;
   }
 
-  // The longest time without a question, in passes; the least of several turns, since others use
-  // the processor's caches, too.
+  // The most work without a question, in passes.
   double MostPasses(const std::function<void(StopCheck)>& compute) const {
-    double least = std::numeric_limits<double>::infinity();
-    for (int turn = 0; turn < kTurns; ++turn) {
-      double longest = 0;
-      int64_t asked = 0;
-      double last = Seconds();
-      const auto see = [&] {
-        const double now = Seconds();
-        longest = std::max(longest, now - last);
-        last = now;
-      };
-      compute([&] {
-        ++asked;
-        see();
-        return absl::OkStatus();
-      });
+    int64_t most = 0;
+    int64_t asked = 0;
+    int64_t last = WorkSoFar();
+    const auto see = [&] {
+      const int64_t now = WorkSoFar();
+      most = std::max(most, now - last);
+      last = now;
+    };
+    compute([&] {
+      ++asked;
       see();
-      EXPECT_GT(asked, 0);
-      least = std::min(least, longest);
-    }
-    return least / SecondsOfAPass();
+      return absl::OkStatus();
+    });
+    see();
+    EXPECT_GT(asked, 0);
+    const double passes = static_cast<double>(most) / static_cast<double>(WorkOfAPass());
+    std::cout << asked << " questions, at most " << passes << " passes apart\n";
+    return passes;
   }
 
   const Profile profile_;

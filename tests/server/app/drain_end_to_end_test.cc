@@ -23,6 +23,7 @@ TEST(DrainEndToEndTest, CallsInFlightFinish) {
   JobWatch watch;
   ServerOptions options = TestOptions();
   options.simulation_observer = &watch;
+  options.drain_timeout_seconds = 600;
   TestServer server(options);
   const v1::PredictThroughputRequest request = LongRequest(server.Store(ToWire(SmallProfile())));
   grpc::Status status;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/app/process.h"
+#include "tests/support/eventually.h"
 
 namespace stepcast::server {
 
@@ -26,13 +27,7 @@ void JobWatch::OnRefused() {}
 
 void JobWatch::OnStarted(size_t /*queue_length*/, double /*wait_seconds*/) { Count(started_); }
 
-void JobWatch::OnDone(double /*run_seconds*/) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    done_at_.push_back(std::chrono::steady_clock::now());
-  }
-  Count(done_);
-}
+void JobWatch::OnDone(double /*run_seconds*/) { Count(done_); }
 
 int JobWatch::Started() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -43,11 +38,7 @@ void JobWatch::WaitQueued(int count) { Wait(queued_, count); }
 
 void JobWatch::WaitStarted(int count) { Wait(started_, count); }
 
-std::chrono::steady_clock::time_point JobWatch::WaitDone(int count) {
-  Wait(done_, count);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return done_at_.at(static_cast<size_t>(count) - 1);
-}
+void JobWatch::WaitDone(int count) { Wait(done_, count); }
 
 void JobWatch::Count(int& counter) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -57,9 +48,8 @@ void JobWatch::Count(int& counter) {
 
 void JobWatch::Wait(const int& counter, int count) {
   std::unique_lock<std::mutex> lock(mutex_);
-  // A test that waits for what does not come fails instead of hanging.
-  if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return counter >= count; })) {
-    throw std::runtime_error("waited a minute for job " + std::to_string(count) + ", and saw " +
+  if (!Eventually(changed_, lock, [&] { return counter >= count; })) {
+    throw std::runtime_error("job " + std::to_string(count) + " did not come, but " +
                              std::to_string(counter));
   }
 }

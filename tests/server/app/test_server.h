@@ -24,7 +24,7 @@ namespace stepcast::server {
 // On any free port, with an empty store in memory and without pages or log.
 ServerOptions TestOptions();
 
-// Waits for what the pool for simulations does, and keeps the time at which it did it.
+// Waits for what the pool for simulations does.
 class JobWatch final : public JobObserver {
  public:
   void OnQueued(size_t queue_length) override;
@@ -34,11 +34,10 @@ class JobWatch final : public JobObserver {
   void OnDone(double run_seconds) override;
 
   int Started();
-  // Each returns when so many jobs, since the start, have been queued, started or done; the time is
-  // on the steady clock.
+  // Each returns when so many jobs, since the start, have been queued, started or done.
   void WaitQueued(int count);
   void WaitStarted(int count);
-  std::chrono::steady_clock::time_point WaitDone(int count);
+  void WaitDone(int count);
 
  private:
   void Count(int& counter);
@@ -49,7 +48,6 @@ class JobWatch final : public JobObserver {
   int queued_ = 0;
   int started_ = 0;
   int done_ = 0;
-  std::vector<std::chrono::steady_clock::time_point> done_at_;
 };
 
 class TestServer {

@@ -9,6 +9,7 @@
 #include "server/convert/profile_convert.h"
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"
+#include "tests/support/eventually.h"
 
 namespace stepcast::server::trace_end_to_end_test {
 namespace {
@@ -86,15 +87,21 @@ TEST_F(TraceEndToEndTest, ACallerWhoGoesEndsAJobThatWaitsForHim) {
 }
 
 TEST_F(TraceEndToEndTest, ADeadlineEndsAJobThatWaits) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(1000));
-  const auto reader = server_.predictions().GenerateTrace(&context, AskForALot());
-  watch_.WaitStarted(1);
-  watch_.WaitDone(1);
-  v1::GenerateTraceResponse message;
-  while (reader->Read(&message)) {
+  // Each deadline is twice the one before, until one leaves even the busiest machine the time to
+  // begin the job.
+  for (std::chrono::milliseconds timeout(250); watch_.Started() == 0; timeout *= 2) {
+    ASSERT_LT(timeout, kHang);
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineIn(timeout));
+    const auto reader = server_.predictions().GenerateTrace(&context, AskForALot());
+    reader->WaitForInitialMetadata();
+    if (watch_.Started() > 0) watch_.WaitDone(watch_.Started());
+    v1::GenerateTraceResponse message;
+    while (reader->Read(&message)) {
+    }
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   }
-  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  watch_.WaitDone(watch_.Started());
 }
 
 TEST_F(TraceEndToEndTest, TheServerStopsWhileATraceIsUnderWay) {

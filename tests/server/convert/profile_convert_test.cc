@@ -271,10 +271,10 @@ TEST(ProfileServiceConvertTest, AnUpdateTakesWhatItsMaskSays) {
   EXPECT_THAT(FromWire(wire).fields, ElementsAre("labels"));
   // One field of the recording stands for all of them.
   wire.mutable_profile()->set_batch_size(1);
-  EXPECT_THAT(FromWire(wire).fields,
-              ElementsAre("model", "framework", "labels", "batch_size", "platform",
-                          "parameter_servers", "operations", "steps", "buckets",
-                          "device_idle_fraction", "recording"));
+  EXPECT_THAT(
+      FromWire(wire).fields,
+      ElementsAre("model", "framework", "labels", "batch_size", "platform", "parameter_servers",
+                  "operations", "steps", "buckets", "device_idle_fraction", "recording"));
   wire.mutable_update_mask()->add_paths("batch_size");
   wire.mutable_update_mask()->add_paths("create_time");
   EXPECT_THAT(FromWire(wire).fields, ElementsAre("batch_size"));

@@ -1,7 +1,6 @@
 #include "server/jobs/pool_executor.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include "core/base/random.h"
 #include "tests/server/jobs/gate.h"
+#include "tests/support/eventually.h"
 
 namespace stepcast::server::pool_executor_test {
 namespace {
@@ -55,11 +55,10 @@ void RunOn(JobPool& pool, Job job) {
 class Meeting {
  public:
   explicit Meeting(int expected) : missing_(expected) {}
-  // False: a minute has passed, so that a test which waits for what does not come fails instead of
-  // hanging.
+  // False: a hang.
   bool Come() {
     if (--missing_ == 0) all_.set_value();
-    return came_.wait_for(std::chrono::minutes(1)) == std::future_status::ready;
+    return Eventually(came_);
   }
 
  private:

@@ -122,7 +122,8 @@ TEST(PrincipalsTest, WhatIsWrongIsNamedWithItsLineAndNoSecret) {
 }
 
 TEST(PrincipalsTest, AFileThatNamesNobodyIsRefused) {
-  for (const char* text : {"", "\n", "# - {name: a, role: reader}\n", "---\n", "~", "[]", "[ ]\n"}) {
+  for (const char* text :
+       {"", "\n", "# - {name: a, role: reader}\n", "---\n", "~", "[]", "[ ]\n"}) {
     const absl::Status status = Principals::Parse(text).status();
     EXPECT_EQ(DetailsOf(status).reason, "TOKENS_INVALID") << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr("names nobody")) << text;

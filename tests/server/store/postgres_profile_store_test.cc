@@ -36,7 +36,7 @@ class PostgresProfileStoreTest : public PostgresTest {
     return OwningPostgresProfileStore::Open(conninfo_, limits, clock_);
   }
 
-  const RealClock clock_{};
+  const FakeClock clock_;
   std::string conninfo_;
 };
 

@@ -9,18 +9,16 @@
 #include <filesystem>
 #include <iostream>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
+#include "tests/support/eventually.h"
+
 namespace stepcast::server {
 
 namespace {
-
-constexpr int kStartAttempts = 3000;
-constexpr auto kBetweenAttempts = std::chrono::milliseconds(20);
 
 // The programs of the newest version; empty if there is none.
 std::string Programs() {
@@ -104,12 +102,11 @@ void PostgresServer::Start() {
   server_ = Spawn("postgres", {"-D", directory_.path() + "/data", "-k", directory_.path(), "-c",
                                "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=50",
                                "-c", "log_min_messages=fatal"});
-  for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
-    if (PostgresConnection::Open({.conninfo = Conninfo("template1")}).ok()) return;
+  const bool answers = Eventually([&] {
     Require(waitpid(server_, nullptr, WNOHANG) == 0, "it ended at once");
-    std::this_thread::sleep_for(kBetweenAttempts);
-  }
-  Require(false, "it does not answer");
+    return PostgresConnection::Open({.conninfo = Conninfo("template1")}).ok();
+  });
+  Require(answers, "it does not answer");
 }
 
 // A child that is told to end when this process does, however that ends.
