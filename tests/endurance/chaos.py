@@ -10,7 +10,7 @@ import time
 
 from caller import Caller
 from chaos_client import ChaosClient
-from e2e import comparable, job_service_pb2, prediction_grpc
+from e2e import comparable, eventually, job_service_pb2, prediction_grpc
 from fleet import Fleet, Trouble
 from ledger import Ledger
 from observer import Observer
@@ -20,6 +20,9 @@ CLIENTS = 6
 SETTLE_SECONDS = 300
 # The name of the unary method and of its reply, by the name of the field of StartJobRequest.
 UNARY = {each: "".join(part.title() for part in each.split("_")) for each in ("predict_throughput", "recommend_workers", "optimize_order", "allocate_workers")}
+
+# Each of which succeeds before the trouble is over.
+METHODS = ("CreateProfile", "GetProfile", "PredictThroughput", "DeleteProfile", "StartJob", "WaitOperation")
 
 
 class Chaos:
@@ -60,6 +63,8 @@ class Chaos:
         time.sleep(self.seconds / 2)
         self.fleet.restart_database(random.Random(f"database {self.seed}"))
         time.sleep(self.seconds / 2)
+        # A busy machine may have done little of it yet.
+        eventually(lambda: self.fleet.kills + self.fleet.terminations > 0 and all(self.caller.calls[method] for method in METHODS), "a replica ended, and each method succeeded")
         trouble.stop()
 
     def _settle(self):

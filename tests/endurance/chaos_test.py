@@ -2,7 +2,7 @@
 
 import unittest
 
-from chaos import Chaos
+from chaos import METHODS, Chaos
 
 SECONDS = 20
 SEED = 20261121
@@ -18,7 +18,7 @@ class ChaosTest(unittest.TestCase):
         # That it was no idle run.
         self.assertGreater(chaos.fleet.kills + chaos.fleet.terminations, 0)
         self.assertEqual(chaos.fleet.outages, 1)
-        for method in ("CreateProfile", "GetProfile", "PredictThroughput", "DeleteProfile", "StartJob", "WaitOperation"):
+        for method in METHODS:
             self.assertGreater(chaos.caller.calls[method], 0, method)
         self.assertEqual(len(chaos.ledger.ends), chaos.caller.calls["StartJob"])
         self.assertEqual(chaos.compared, chaos.caller.calls["StartJob"])

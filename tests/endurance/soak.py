@@ -4,6 +4,7 @@ Run it as `./dev endure soak`.
 """
 
 import argparse
+import math
 import os
 import random
 import re
@@ -11,7 +12,7 @@ import sys
 import time
 
 import usage
-from e2e import Server, operations_pb2, operations_pb2_grpc, store
+from e2e import PATIENCE_SECONDS, Server, operations_pb2, operations_pb2_grpc, store
 from expectation import Expectation
 from soak_client import SoakClient
 
@@ -75,8 +76,10 @@ class Soak:
     def _rest(self):
         """What the server takes once nobody asks it for anything: what it is slow to close is closed."""
         least = usage.sample(self.server.process.pid)
-        end = time.monotonic() + REST_SECONDS
-        while time.monotonic() < end:
+        begin = time.monotonic()
+        # At the end as long as it takes to close what is open: only what is never closed grew.
+        most = self.rests[0].descriptors + usage.MAX_MORE_DESCRIPTORS if self.rests else math.inf
+        while (waited := time.monotonic() - begin) < REST_SECONDS or (least.descriptors > most and waited < PATIENCE_SECONDS):
             time.sleep(usage.PAUSE_SECONDS)
             now = usage.sample(self.server.process.pid, time.monotonic() - self.began)
             least = min(least, now, key=lambda each: each.descriptors)

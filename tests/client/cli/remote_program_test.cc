@@ -62,8 +62,7 @@ std::string AddressOfNobody() { return ServerProcess(STEPCAST_SERVER_PROGRAM).ad
 // one in this process would poll for both.
 TEST(ReconnectionTest, CallsOneAtATimeReachAServerThatIsBack) {
   const std::string address = AddressOfNobody();
-  const Client client(
-      {.server = address, .timeout = kHang, .retry = {.max_attempts = 1}});
+  const Client client({.server = address, .timeout = kHang, .retry = {.max_attempts = 1}});
   EXPECT_TRUE(absl::IsUnavailable(client.ListProfiles({}).status()));
   const ServerProcess back(STEPCAST_SERVER_PROGRAM, address);
   absl::Status status;

@@ -27,9 +27,7 @@ using std::chrono::seconds;
 // Over a real socket, with the defaults of a user.
 class GrpcStubTest : public testing::Test {
  protected:
-  Client MakeClient() const {
-    return Client({.server = service_.address(), .timeout = kHang});
-  }
+  Client MakeClient() const { return Client({.server = service_.address(), .timeout = kHang}); }
 
   FakeService service_;
 };

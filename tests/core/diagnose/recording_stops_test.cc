@@ -25,7 +25,6 @@ constexpr int64_t kUnitNs = 1000;
 // A whole pass over the times of one worker is about a fifth of a copy of all.
 constexpr double kMostCopies = 0.15;
 
-
 // Computations one after the other, each with a gradient, which all workers send when all have it.
 Profile LargeRecording() {
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};

@@ -80,8 +80,9 @@ TEST_F(CancellationEndToEndTest, ADeadlineEndsItsSimulation) {
     Call call(server_, request, timeout);
     const grpc::StatusCode code = call.Finish().error_code();
     // The job of the round before may still be in the queue.
-    if (code != grpc::StatusCode::RESOURCE_EXHAUSTED)
+    if (code != grpc::StatusCode::RESOURCE_EXHAUSTED) {
       EXPECT_EQ(code, grpc::StatusCode::DEADLINE_EXCEEDED);
+    }
     started = watch_.Started();
   }
   watch_.WaitDone(started);

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "tests/server/store/postgres_test.h"
 #include "tests/server/store/sample_profile.h"
+#include "tests/support/eventually.h"
 
 namespace stepcast::server::postgres_connection_test {
 namespace {
@@ -83,14 +84,18 @@ TEST_F(PostgresConnectionTest, AScriptStopsAtItsFirstErrorAndLeavesNothing) {
 TEST_F(PostgresConnectionTest, AStatementThatTakesTooLongIsEndedByTheServer) {
   const auto connection = MustConnect(server().NewDatabase(), 50);
   ExpectUnavailable(connection->Run("SELECT pg_sleep(600)").status(), "statement timeout");
-  EXPECT_TRUE(connection->Run("SELECT 1").ok());
+  // A busy machine may take as long for this one, too.
+  EXPECT_TRUE(Eventually([&] { return connection->Run("SELECT 1").ok(); }));
 }
 
 TEST_F(PostgresConnectionTest, AServerThatHangsIsGivenUp) {
   const std::string conninfo = server().NewDatabase();
   const auto connection = MustConnect(conninfo, 50);
-  const auto pid = connection->Run("SELECT pg_backend_pid()");
-  ASSERT_TRUE(pid.ok());
+  auto pid = connection->Run("SELECT pg_backend_pid()");
+  ASSERT_TRUE(Eventually([&] {
+    if (!pid.ok()) pid = connection->Run("SELECT pg_backend_pid()");
+    return pid.ok();
+  }));
   const auto backend = static_cast<pid_t>(pid->Integer(0, 0));
   ASSERT_EQ(kill(backend, SIGSTOP), 0);
   ExpectUnavailable(connection->Run("SELECT 1").status(), "did not answer within");

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   *request.mutable_inline_profile() = *profile;
   for (const int workers : {1, 2, 4}) request.add_worker_counts(workers);
   const absl::StatusOr<v1::PredictThroughputResponse> reply =
-      stepcast.PredictThroughput(request, {.timeout = std::chrono::seconds(20)});
+      stepcast.PredictThroughput(request, {.timeout = std::chrono::minutes(10)});
   if (!reply.ok()) {
     std::cout << absl::StatusCodeToString(reply.status().code()) << '\n';
     for (const auto& violation : client::GetErrorDetails(reply.status()).violations)

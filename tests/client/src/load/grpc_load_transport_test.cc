@@ -123,8 +123,8 @@ TEST_F(GrpcLoadTransportTest, AReplyThatIsNoAnswerFailsTheCheck) {
 TEST(GrpcLoadTransportWithoutServerTest, EveryCallEndsAsUnavailable) {
   // Nothing listens on the port of what has stopped.
   const std::string address = FakeService().address();
-  const auto transport = MakeGrpcLoadTransport(
-      {.client = {.server = address}, .deadline = kHang}, Predictions(1));
+  const auto transport =
+      MakeGrpcLoadTransport({.client = {.server = address}, .deadline = kHang}, Predictions(1));
   EXPECT_EQ(transport->Check(Predictions(1).calls[0]).code(), absl::StatusCode::kUnavailable);
   SteadyLoadClock clock;
   const LoadResult result =
