@@ -91,10 +91,11 @@ class JsonBytes {
   absl::Status status_;
 };
 
-// A fault where `token`, as far as it was read, begins NaN or an infinity, which Python writes and
-// JSON does not have.
+// A fault where `token`, as far as it was read and with what stands before it, ends in the
+// beginning of NaN or an infinity, which Python writes and JSON does not have.
 std::optional<std::string> NotNumberIn(std::string_view token) {
-  if (!token.empty() && token.front() == '-') token.remove_prefix(1);
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  token.remove_prefix(token.find_last_not_of(kLetters) + 1);  // npos + 1 is 0
   if (token == "N" || token == "na")
     return "NaN, which is not a number of JSON: what wrote the file measured nothing there";
   if (token == "I" || token == "i")
