@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/characters.h"
 #include "client/cli/commands.h"
 #include "client/cli/credential_flags.h"
@@ -139,6 +140,11 @@ class CommandLine {
     }
     try {
       app_.parse(argc, argv);
+    } catch (const CLI::RequiredError& error) {
+      const std::string missing = MissingOptions();
+      console_.err << "error: " << (missing.empty() ? error.what() : missing)
+                   << "\nRun with --help for more information.\n";
+      return ExitCode::kMisused;
     } catch (const CLI::ParseError& error) {
       // Help and the version are "errors" with status 0.
       if (const std::string unknown =
@@ -210,6 +216,20 @@ class CommandLine {
   void Add(CLI::App& parent, std::unique_ptr<Command> command) {
     CLI::App* app = command->Declare(parent);
     commands_.emplace_back(app, std::move(command));
+  }
+
+  // All that the command wants and was not given: "--batch-size, --bandwidth are required". Empty:
+  // nothing of that kind.
+  std::string MissingOptions() const {
+    const CLI::App* command = &app_;
+    while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+    std::vector<std::string> missing;
+    for (const CLI::Option* const option : command->get_options()) {
+      if (option->get_required() && option->empty()) missing.push_back(option->get_name());
+    }
+    if (missing.empty()) return "";
+    return absl::StrCat(absl::StrJoin(missing, ", "), missing.size() > 1 ? " are" : " is",
+                        " required");
   }
 
   // An option of a name, of any command; null: there is none.

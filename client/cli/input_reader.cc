@@ -56,6 +56,13 @@ absl::Status CheckKind(const std::string& path, FileKind kind) {
   return refusal.empty() ? absl::OkStatus() : Refuse(path, "FILE_UNREADABLE", refusal);
 }
 
+// True if the first byte may be that of a field of a message in binary.
+bool MayBeMessage(std::string_view bytes) {
+  const auto first = static_cast<unsigned char>(bytes.front());
+  const unsigned wire_type = first & 7U;
+  return (first >> 3U) != 0 && (wire_type <= 2 || wire_type == 5);
+}
+
 // `3` of `line 3`; empty: something else.
 std::string LineOf(const std::string& field) {
   constexpr std::string_view kLine = "line ";
@@ -136,6 +143,8 @@ absl::StatusOr<std::string> ReadSecretInput(const std::string& path) {
 absl::StatusOr<std::string> ReadProfileBytes(const std::string& path) {
   return ReadWhole(InputAt(path), kProfileLimit, [&path](std::string_view first) {
     const FileKind kind = KindIn(first);
+    if (kind == FileKind::kBinary && !MayBeMessage(first))
+      return Refuse(path, "PROFILE_UNREADABLE", "it is neither text nor a serialised message");
     if (!IsRecording(kind)) return CheckKind(path, kind);
     return Refuse(path, "PROFILE_UNREADABLE",
                   absl::StrCat("it looks like ", std::string(TextOf(kind)),
@@ -153,6 +162,8 @@ absl::StatusOr<v1::Profile> ParseProfileInput(std::string_view bytes, const std:
   absl::StatusOr<v1::Profile> profile = ParseProfile(bytes);
   if (profile.ok()) return profile;
   const FileKind kind = KindIn(bytes);
+  const std::string not_number = kind == FileKind::kProfileJson ? NotNumberIn(bytes) : "";
+  if (!not_number.empty()) return Refuse(path, "PROFILE_UNREADABLE", not_number);
   const bool is_likely = kind == FileKind::kProfileJson || kind == FileKind::kProfileText;
   return Refuse(
       path, "PROFILE_UNREADABLE",

@@ -35,10 +35,11 @@ absl::StatusOr<std::string> StoredName(const std::string& argument) {
 absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
                                                   const std::string& argument) {
   if (!IsFile(argument)) {
-    if (session.local) return absl::InvalidArgumentError(WhyNoFile(argument));
+    std::error_code error;
+    if (session.local || std::filesystem::is_symlink(argument, error))
+      return absl::InvalidArgumentError(WhyNoFile(argument));
     const absl::StatusOr<std::string> name = StoredName(argument);
     if (!name.ok()) {
-      std::error_code error;
       if (std::filesystem::exists(std::filesystem::symlink_status(argument, error)))
         return absl::InvalidArgumentError(WhyNoFile(argument));
       const std::string dashed = absl::StrReplaceAll(argument, {{"_", "-"}});

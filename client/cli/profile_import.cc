@@ -251,6 +251,10 @@ class ImportCommand : public Command {
     if (absl::IsInvalidArgument(made.status()) && GetErrorDetails(made.status()).reason.empty())
       return session.Misused({made.status().message().data(), made.status().message().size()});
     const ExitCode code = flags_.Finish(session, made);
+    if (is_taken_for_run_metadata_ && GetErrorDetails(made.status()).reason == "IMPORT_INVALID") {
+      session.console.err << "hint: it is binary data, and so was taken for TensorFlow's "
+                             "RunMetadata; --format says what else it is\n";
+    }
     if (GetErrorDetails(made.status()).reason == "IMPORT_TOO_LARGE") {
       session.console.err << "hint: that is a limit of the server (stepcastd --max-import-bytes); "
                              "--save FILE imports here, and profile upload stores that\n";
@@ -270,6 +274,7 @@ class ImportCommand : public Command {
     if (absl::Status status = Open(inputs); !status.ok()) return status;
     const absl::StatusOr<RecordingFormat> format = Format(inputs);
     if (!format.ok()) return format.status();
+    is_taken_for_run_metadata_ = format_.empty() && *format == RecordingFormat::kRunMetadata;
     if (const std::string_view unused = Unused(*format); !unused.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
@@ -472,6 +477,7 @@ class ImportCommand : public Command {
   std::optional<double> overlap_slowdown_;
   std::optional<double> collective_slowdown_;
   ImportFlags flags_;
+  mutable bool is_taken_for_run_metadata_ = false;  // the last one
 };
 
 class ZooCommand : public Command {

@@ -221,8 +221,9 @@ absl::StatusOr<std::string> ReadWhole(const FileToRead& file, const FileLimit& l
   if (!opened.ok()) return opened.status();
   ReadableFile readable(file, opened->descriptor);
   std::string content;
-  if (opened->size >= 0)
-    content.reserve(kBlockBytes + static_cast<size_t>(std::min(opened->size, limit.bytes)));
+  // Memory that nothing is read into costs nothing, and a text that grows is copied.
+  const int64_t expected = opened->size < 0 ? limit.bytes : std::min(opened->size, limit.bytes);
+  content.reserve(kBlockBytes + static_cast<size_t>(expected));
   bool is_checked = false;
   while (true) {
     const absl::StatusOr<bool> more = readable.Append(kBlockBytes, content);

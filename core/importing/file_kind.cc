@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace stepcast {
 
@@ -235,6 +236,21 @@ std::string RefusalOf(FileKind kind) {
     default:
       return refusal;
   }
+}
+
+std::string NotNumberIn(std::string_view json) {
+  bool is_within = false;  // a string
+  for (size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '"') is_within = !is_within;
+    if (is_within && json[i] == '\\') ++i;
+    if (is_within || i >= json.size()) continue;
+    for (const std::string_view word : {"NaN"sv, "Infinity"sv}) {
+      if (json.substr(i, word.size()) == word)
+        return absl::StrCat(absl::string_view(word.data(), word.size()), " at byte ", i,
+                            " is not a number of JSON");
+    }
+  }
+  return "";
 }
 
 absl::Status KindSource::ReadFirst() {

@@ -72,6 +72,10 @@ inline constexpr std::string_view kReadableFormats =
     "PyTorch's profiler), chakra (a Chakra execution trace) and horovod (Horovod's timeline), each "
     "also compressed by gzip; a Stepcast profile is uploaded, not imported";
 
+// The fault of a text in JSON that has NaN or an infinity where a number should be, as Python
+// writes them: "NaN at byte 12 is not a number of JSON". Empty: it has none. Cost: linear.
+std::string NotNumberIn(std::string_view json);
+
 // A source that hands on another's bytes, without a mark, and tells their kind by the first
 // kKindBytes, which it reads before anything is asked of it.
 class KindSource final : public ByteSource {

@@ -91,10 +91,11 @@ class JsonBytes {
   absl::Status status_;
 };
 
-// A fault where `token`, as far as it was read, begins NaN or an infinity, which Python writes and
-// JSON does not have.
-std::optional<std::string> NotNumberIn(std::string_view token) {
-  if (!token.empty() && token.front() == '-') token.remove_prefix(1);
+// A fault where `token`, as far as it was read and with what stands before it, ends in the
+// beginning of NaN or an infinity, which Python writes and JSON does not have.
+std::optional<std::string> FaultOfToken(std::string_view token) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  token.remove_prefix(token.find_last_not_of(kLetters) + 1);  // npos + 1 is 0
   if (token == "N" || token == "na")
     return "NaN, which is not a number of JSON: what wrote the file measured nothing there";
   if (token == "I" || token == "i")
@@ -150,7 +151,7 @@ class JsonReader::Events {
     reader_.ended_early_ =
         reader_.passed_over_ == 0 && reader_.MayEnd() && bytes_.IsAtEnd() && bytes_.status().ok();
     if (!reader_.ended_early_)
-      reader_.FailAtByte(NotNumberIn(token).value_or("no JSON, or one that is cut short"));
+      reader_.FailAtByte(FaultOfToken(token).value_or("no JSON, or one that is cut short"));
     return false;
   }
   // NOLINTEND(readability-identifier-naming)

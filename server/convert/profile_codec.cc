@@ -66,6 +66,8 @@ absl::Status ParseJson(std::string_view bytes, v1::Profile& message) {
   const auto status =
       pb::util::JsonStringToMessage({bytes.data(), bytes.size()}, &message, options);
   if (status.ok()) return absl::OkStatus();
+  if (const std::string not_number = NotNumberIn(bytes); !not_number.empty())
+    return Malformed("proto JSON: ", not_number);
   return Malformed("proto JSON: ", Quoted({status.message().data(), status.message().size()}));
 }
 

@@ -106,6 +106,14 @@ TEST(FileKindTest, ASourceIsHandedOnWholeWhileItsBeginningIsKept) {
   EXPECT_EQ(looked_at.Kind().value(), FileKind::kPyTorchTrace);
 }
 
+TEST(FileKindTest, ANumberThatJsonDoesNotHaveIsFoundOutsideOfTexts) {
+  EXPECT_EQ(NotNumberIn(R"({"a": NaN})"), "NaN at byte 6 is not a number of JSON");
+  EXPECT_EQ(NotNumberIn(R"(["NaN", "\"NaN", -Infinity])"),
+            "Infinity at byte 18 is not a number of JSON");
+  EXPECT_EQ(NotNumberIn(R"({"NaN": "Infinity"})"), "");
+  EXPECT_EQ(NotNumberIn("\"\\"), "");
+}
+
 // Hands on a byte at a time, then fails.
 class BrokenSource final : public ByteSource {
  public:
