@@ -152,10 +152,10 @@ function whyText(subject) {
 
 // The job's name and file, when this was made, and how to have the numbers again.
 function provenance() {
-  const where = (subject) => subject.file ?? subject.profile.name ?? 'a profile sent along';
+  const where = ({file, profile}) => [profile.displayName || profile.model, file ? `file ${file}` : profile.name].filter(Boolean).join(', ') || 'a profile sent along';
   const row = (name, value) => element('div', {}, element('dt', {}, name), element('dd', {}, value));
   return element('dl', {class: 'provenance'},
-      subjects.map((subject) => row(isComparison ? `Job ${subject.name}` : 'Job', `${subject.label === where(subject) ? '' : `${subject.label}, `}${subject.file ? 'file ' : ''}${where(subject)}`)),
+      subjects.map((subject) => row(isComparison ? `Job ${subject.name}` : 'Job', where(subject))),
       report.made ? row('Made', report.made) : null,
       report.command ? row('The same numbers again', element('code', {}, report.command)) : null);
 }
@@ -179,15 +179,16 @@ function answer() {
         tiles(subject), element('p', {class: 'about'}, about(subject)), assumed(subject), provenance(), notice);
   }
   const [a, b] = subjects;
-  const ratio = rateOf(b.chosen) / rateOf(a.chosen);
   const shared = allValues.filter((value) => a.at(value) && b.at(value));
   const most = shared[shared.length - 1];
+  // With as many workers, where there is such a number: else it would compare the numbers.
+  const [ofA, ofB] = most ? [a.at(most), b.at(most)] : [a.chosen, b.chosen];
+  const ratio = rateOf(ofB) / rateOf(ofA);
   const sentence = ratio >= 1 ? `B does ${formatNumber(ratio)} times what A does` : `A does ${formatNumber(1 / ratio)} times what B does`;
   return element('header', {class: 'answer'},
       element('p', {class: 'kicker'}, 'Two jobs, side by side'),
-      element('h1', {}, `${sentence}.`),
-      element('p', {class: 'why'}, 'Each with the number of workers recommended for it. ',
-          most ? `With ${plural(most, 'worker')} each, A does ${formatNumber(rateOf(a.at(most)))} and B ${formatNumber(rateOf(b.at(most)))} examples/s.` : ''),
+      element('h1', {}, `${most ? `With ${plural(most, 'worker')} each, ` : ''}${sentence}.`),
+      element('p', {class: 'why'}, `A does ${formatNumber(rateOf(ofA))} and B ${formatNumber(rateOf(ofB))} examples/s. Below each stands by itself.`),
       element('div', {class: 'pair'}, subjects.map((subject) => element('section', {class: `card ${subject.style}`, 'aria-label': subject.name},
           element('h2', {class: 'card-title'}, subject.name), element('p', {class: 'card-answer'}, `${headline(subject)}.`),
           element('p', {class: 'why'}, whyText(subject)),
