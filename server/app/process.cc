@@ -97,7 +97,7 @@ std::atomic<int> spare_descriptor{-1};
 void KeepSpare() {
   const int opened = open("/dev/null", O_RDONLY | O_CLOEXEC);
   int none = -1;
-  // Of two threads that do the same, one keeps its own.
+  // One of two threads that do the same keeps its own.
   if (opened >= 0 && !spare_descriptor.compare_exchange_strong(none, opened)) close(opened);
 }
 

@@ -131,7 +131,7 @@ class HealthRpc::Service final : public HealthMethods {
         written_ = next_;
         health::HealthCheckResponse message;
         message.set_status(*next_);
-        // Of two bytes.
+        // A message of two bytes can be sent.
         (void)SerializeMessage(message, message_);
         writing_ = true;
         StartWrite(&message_);

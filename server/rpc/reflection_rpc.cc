@@ -145,7 +145,7 @@ constexpr int64_t kMaxQuestionBytes = 4096;
 
 using Reactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// What all conversations have in common.
+// The parts that all conversations have in common.
 struct Reflected {
   CallGate& gate;
   const std::vector<std::string> services;

@@ -345,7 +345,7 @@ RESET = struct.pack(">I", 8)
 
 
 class FramesTest(ConversationTest):
-    """What no client library lets its caller do."""
+    """Frames of HTTP/2 that no client library lets its caller send."""
 
     def sequences(self, method, payload):
         begin = request(1, method)

@@ -29,7 +29,7 @@ const google::protobuf::Message* RequestOf(std::string method) {
                                 found->input_type());
 }
 
-// What is sent there is a request of it.
+// The type of the message that is sent there; null: it has none.
 const google::protobuf::Message* RequestAt(const Script& script, size_t at) {
   for (size_t i = at; i-- > 0;) {
     if (script[i].kind == Kind::kBegin && script[i].slot == script[at].slot)

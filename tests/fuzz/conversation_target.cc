@@ -351,7 +351,7 @@ class Play {
   size_t messages_ = 0;
 };
 
-// What a client says to a method that it knows.
+// A client's questions of every kind.
 std::vector<std::string> Questions() {
   std::vector<std::string> questions;
   reflection::ServerReflectionRequest question;
