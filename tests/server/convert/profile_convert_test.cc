@@ -253,9 +253,9 @@ TEST(ProfileServiceConvertTest, ListAndDeleteCarryTheirFields) {
 }
 
 TEST(ProfileServiceConvertTest, AnUpdateTakesWhatItsMaskSays) {
-  using testing::ElementsAre;
-  using testing::IsEmpty;
-  using testing::SizeIs;
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  using ::testing::SizeIs;
   v1::UpdateProfileRequest wire;
   EXPECT_FALSE(FromWire(wire).profile.has_value());
   wire.mutable_profile()->set_name("n");
@@ -271,10 +271,10 @@ TEST(ProfileServiceConvertTest, AnUpdateTakesWhatItsMaskSays) {
   EXPECT_THAT(FromWire(wire).fields, ElementsAre("labels"));
   // One field of the recording stands for all of them.
   wire.mutable_profile()->set_batch_size(1);
-  EXPECT_THAT(FromWire(wire).fields,
-              ElementsAre("model", "framework", "labels", "batch_size", "platform",
-                          "parameter_servers", "operations", "steps", "buckets",
-                          "device_idle_fraction", "recording"));
+  EXPECT_THAT(
+      FromWire(wire).fields,
+      ElementsAre("model", "framework", "labels", "batch_size", "platform", "parameter_servers",
+                  "operations", "steps", "buckets", "device_idle_fraction", "recording"));
   wire.mutable_update_mask()->add_paths("batch_size");
   wire.mutable_update_mask()->add_paths("create_time");
   EXPECT_THAT(FromWire(wire).fields, ElementsAre("batch_size"));

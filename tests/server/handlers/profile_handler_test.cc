@@ -570,11 +570,12 @@ TEST_F(UpdateProfileTest, EveryFieldCanBeTakenAlone) {
 }
 
 TEST_F(UpdateProfileTest, EveryFaultOfTheRequestIsFound) {
-  const absl::Status status = handler_.Update({.name = "mine",
-                                               .placement = {.request_id = "r"},
-                                               .profile = ProfileInput{},
-                                               .faults = {{.field = "update_mask"}}},
-                                              NeverStop)
+  const absl::Status status = handler_
+                                  .Update({.name = "mine",
+                                           .placement = {.request_id = "r"},
+                                           .profile = ProfileInput{},
+                                           .faults = {{.field = "update_mask"}}},
+                                          NeverStop)
                                   .status();
   EXPECT_THAT(Fields(status), ElementsAre("request_id", "update_mask", "profile.name"));
   EXPECT_THAT(Fields(handler_.Update({}, NeverStop).status()), ElementsAre("profile"));
