@@ -24,6 +24,8 @@
 #include "client/src/channel_credentials.h"
 #include "client/src/error_status.h"
 
+#include "stepcast/error_details.h"
+
 namespace stepcast::client {
 
 namespace {
@@ -399,6 +401,14 @@ absl::Status ProbeTls(const ProbeTarget& target, const std::string& name, SSL_CT
   return JudgeRefusal(name, was_asked, has_certificate);
 }
 
+bool IsProxied() {
+  const char* const names[] = {"grpc_proxy", "https_proxy", "http_proxy"};
+  return std::any_of(std::begin(names), std::end(names), [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0';
+  });
+}
+
 }  // namespace
 
 std::optional<ProbeTarget> ProbeTargetOf(const std::string& target) {
@@ -445,12 +455,26 @@ absl::Status ProbeServer(const ProbeTarget& target, const ClientCredentials& cre
              : ProbeInClear(name, socket, !credentials.token.empty());
 }
 
-bool IsProxied() {
-  const char* const names[] = {"grpc_proxy", "https_proxy", "http_proxy"};
-  return std::any_of(std::begin(names), std::end(names), [](const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr && *value != '\0';
-  });
+UnreachableServer::UnreachableServer(const ClientOptions& options)
+    : server_(options.server),
+      target_(IsProxied() ? std::nullopt : ProbeTargetOf(options.server)),
+      credentials_(options.credentials) {}
+
+absl::Status UnreachableServer::Explain(const absl::Status& status, std::chrono::nanoseconds left) {
+  if (!absl::IsUnavailable(status) || !GetErrorDetails(status).reason.empty()) return status;
+  if (absl::StrContains(status.message(), "DNS resolution failed")) {
+    return MakeLocalError(absl::StatusCode::kUnavailable, "SERVER_UNREACHABLE",
+                          absl::StrCat("the name of the server ", server_, " is not known here"));
+  }
+  if (!target_) return status;
+  constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds(2);
+  constexpr std::chrono::seconds kKnownFor(1);
+  const std::lock_guard lock(mutex_);
+  if (Clock::now() >= known_until_) {
+    known_ = ProbeServer(*target_, credentials_, std::min(kPatience, left));
+    known_until_ = Clock::now() + kKnownFor;
+  }
+  return known_.ok() ? status : known_;
 }
 
 }  // namespace stepcast::client

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -37,7 +38,25 @@ std::optional<ProbeTarget> ProbeTargetOf(const std::string& target);
 absl::Status ProbeServer(const ProbeTarget& target, const ClientCredentials& credentials,
                          std::chrono::nanoseconds patience);
 
-// True if calls go by a proxy (gRPC's environment variables), which a probe would not.
-bool IsProxied();
+// The causes of a client's calls that reached nobody.
+//
+// A cause is known for a second, so that many calls at once make one probe. Where calls go by a
+// proxy (gRPC's environment variables), which a probe would not, nothing is known. Threads: safe.
+class UnreachableServer {
+ public:
+  explicit UnreachableServer(const ClientOptions& options);
+
+  // `status` as it is, or what is known of a failure that gRPC itself found: UNAVAILABLE without
+  // details. `left`: of the call's time.
+  absl::Status Explain(const absl::Status& status, std::chrono::nanoseconds left);
+
+ private:
+  const std::string server_;
+  const std::optional<ProbeTarget> target_;
+  const ClientCredentials credentials_;
+  std::mutex mutex_;
+  absl::Status known_;                                 // guarded by mutex_
+  std::chrono::steady_clock::time_point known_until_;  // guarded by mutex_
+};
 
 }  // namespace stepcast::client

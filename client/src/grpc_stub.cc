@@ -11,7 +11,6 @@
 #include <chrono>
 #include <limits>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -78,45 +77,6 @@ absl::Status FromGrpc(const grpc::Status& status) {
   return StatusFromWire(static_cast<absl::StatusCode>(status.error_code()), status.error_message(),
                         status.error_details());
 }
-
-// The cause of calls that reached nobody, found out by a probe of the server and known for a
-// second, so that many calls at once make one probe.
-class Unreachable {
- public:
-  explicit Unreachable(const ClientOptions& options)
-      : server_(options.server),
-        target_(IsProxied() ? std::nullopt : ProbeTargetOf(options.server)),
-        credentials_(options.credentials) {}
-
-  // `status` as it is, or what is known of a failure that gRPC itself found. `left`: of the call's
-  // time.
-  absl::Status Explain(const grpc::Status& status, std::chrono::nanoseconds left) {
-    absl::Status plain = FromGrpc(status);
-    if (!absl::IsUnavailable(plain) || !status.error_details().empty()) return plain;
-    if (absl::StrContains(plain.message(), "DNS resolution failed")) {
-      return MakeLocalError(
-          absl::StatusCode::kUnavailable, "SERVER_UNREACHABLE",
-          absl::StrCat("the name of the server, ", server_, ", is not known here"));
-    }
-    if (!target_) return plain;
-    constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds(2);
-    constexpr std::chrono::seconds kKnownFor(1);
-    const std::lock_guard lock(mutex_);
-    if (std::chrono::steady_clock::now() >= known_until_) {
-      known_ = ProbeServer(*target_, credentials_, std::min(kPatience, left));
-      known_until_ = std::chrono::steady_clock::now() + kKnownFor;
-    }
-    return known_.ok() ? plain : known_;
-  }
-
- private:
-  const std::string server_;
-  const std::optional<ProbeTarget> target_;
-  const ClientCredentials credentials_;
-  std::mutex mutex_;
-  absl::Status known_;                                 // guarded by mutex_
-  std::chrono::steady_clock::time_point known_until_;  // guarded by mutex_
-};
 
 class GrpcStub : public Stub {
  public:
@@ -247,11 +207,12 @@ class GrpcStub : public Stub {
   }
 
   absl::Status Ended(const grpc::Status& status, const grpc::ClientContext& context) {
-    return unreachable_.Explain(status, context.deadline() - std::chrono::system_clock::now());
+    return unreachable_.Explain(FromGrpc(status),
+                                context.deadline() - std::chrono::system_clock::now());
   }
 
   const std::shared_ptr<grpc::Channel> channel_;
-  Unreachable unreachable_;
+  UnreachableServer unreachable_;
   const std::unique_ptr<v1::ProfileService::Stub> profiles_;
   const std::unique_ptr<v1::PredictionService::Stub> predictions_;
 

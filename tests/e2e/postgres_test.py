@@ -1,6 +1,7 @@
 """Replicas of the real server on one PostgreSQL database."""
 
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -10,7 +11,7 @@ import unittest
 
 from contract import details_of, grpc, prediction, store
 from postgres import Postgres
-from sample import message, small
+from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, Server, eventually
 
 POSTGRES = None
@@ -196,6 +197,40 @@ class StartTest(unittest.TestCase):
         ended = self.start("--postgres", conninfo, "--store-wait-seconds", "1000")
         self.assertEqual(ended.returncode, 1, ended.stderr)
         self.assertIn("schema version 1000", ended.stderr)
+
+    def test_a_database_whose_disk_is_full_is_named_and_goes_on_reading(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may mount")
+        folder = os.path.join(POSTGRES.folder, "small")
+        os.mkdir(folder)
+        user = pwd.getpwnam("postgres")
+        options = f"size=24m,uid={user.pw_uid},gid={user.pw_gid},mode=700"
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, text=True, check=False)
+        if mounted.returncode:
+            self.skipTest(f"cannot mount: {mounted.stderr}")
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
+        POSTGRES.run("template1", f"CREATE TABLESPACE small LOCATION '{folder}'")
+        POSTGRES.run("template1", "CREATE DATABASE small TEMPLATE template0 TABLESPACE small")
+        server = Server("--store", "postgres", "--postgres", POSTGRES.conninfo("small"))
+        self.addCleanup(lambda: self.assertEqual(server.close(), 0))
+        profile, stored = recorded(), []
+
+        def fill():
+            for at in range(10_000):
+                request = store.CreateProfileRequest(profile_id=f"p{at}", profile=message({**profile, "batch_size": at + 1}))
+                stored.append(server.profiles.CreateProfile(request, timeout=PATIENCE_SECONDS))
+
+        with self.assertRaises(grpc.RpcError) as raised:
+            fill()
+        details = details_of(raised.exception)
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.RESOURCE_EXHAUSTED, "DISK_FULL"), details.message)
+        self.assertEqual((details.metadata["sqlstate"], details.retry_delay_seconds), ("53100", 0))
+        self.assertIn("make its volume larger", details.message)
+        self.assertEqual([server.http(path)[0] for path in ("/readyz", "/readyz/reads")], [503, 200])
+        self.assertEqual(server.metric("stepcast_store_disk_full"), 1)
+        for created in (stored[0], stored[-1]):
+            self.assertEqual(server.profiles.GetProfile(store.GetProfileRequest(name=created.name)).etag, created.etag)
+            server.profiles.DeleteProfile(store.DeleteProfileRequest(name=created.name))
 
     def test_a_database_that_comes_within_the_wait_is_used(self):
         conninfo = POSTGRES.conninfo("late")

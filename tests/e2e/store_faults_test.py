@@ -98,7 +98,7 @@ class StoreFaultTest(ServerTest):
 
     def fill_up(self):
         """Takes what the disk has left, to the last byte, with a file of somebody else's."""
-        with open(os.path.join(self.data, "of-somebody-else"), "wb", buffering=0) as file:
+        with open(os.path.join(self.data, "of-somebody-else"), "ab", buffering=0) as file:
             for block in (1 << 16, 1 << 12, 1 << 9, 1):
                 try:
                     while file.write(b"x" * block) == block:
@@ -160,8 +160,9 @@ class StoreFaultTest(ServerTest):
         self.fill_up()
         self.full(lambda: self.create("b", recorded("resnet50_16")))
         self.assertEqual(self.readiness(), ([503, 200], 1))
-        # A server that is started on it serves, too.
+        # A server that is started on it serves, too, without the room that the log gave back.
         self.stop()
+        self.fill_up()
         self.server.start()
         self.assertEqual(self.get(names[0]).name, names[0])
         for name in names[1:]:

@@ -2,12 +2,15 @@
 
 import http.server
 import os
+import socket
+import ssl
 import subprocess
 import threading
+import unittest
 
 from certificates import Authority
 from secured import TOKENS, SecuredTest
-from stepcastd import PATIENCE_SECONDS
+from stepcastd import PATIENCE_SECONDS, Server
 
 RUNNING = "is the server running?"
 
@@ -48,12 +51,12 @@ class MistakesTest(SecuredTest):
 
     def test_the_server_s_certificate_is_another_one(self):
         server = self.start(*self.files.tls())
-        port = server.address.rsplit(":", 1)[1]
         for flags in (["--tls"], self.ca(Authority(self.files.folder, "foreign"))):
             errors = self.says("SERVER_CERTIFICATE_UNTRUSTED", "--tls-ca FILE", server.address, *flags)
             self.assertIn("CN=authority", errors)
-        errors = self.says("SERVER_NAME_MISMATCH", "--server NAME:PORT", f"127.0.0.2:{port}", *self.ca())
-        self.assertIn("localhost, 127.0.0.1", errors)
+        self.files.server = self.files.authority.sign("elsewhere", "elsewhere", "DNS:elsewhere.example.com", "IP:192.0.2.1")
+        errors = self.says("SERVER_NAME_MISMATCH", "--server NAME:PORT", self.start(*self.files.tls()).address, *self.ca())
+        self.assertIn("is for elsewhere.example.com, 192.0.2.1, not for 127.0.0.1", errors)
 
     def test_the_server_s_certificate_is_out_of_date(self):
         self.files.server = self.files.authority.sign_server("soon", end="20500101000000Z")
@@ -80,7 +83,12 @@ class MistakesTest(SecuredTest):
         host = _own_address()
         if host is None:
             self.skipTest("this machine has no address but loopback")
-        server = self.start("--listen", f"{host}:0", "--allow-insecure", "--tokens", self.files.tokens)
+
+        class Reachable(Server):
+            listen = f"{host}:0"
+
+        server = Reachable("--store", "memory", "--allow-insecure", "--tokens", self.files.tokens)
+        self.addCleanup(lambda: self.assertEqual(server.close(), 0))
         self.says("TOKEN_NEEDS_TLS", "--tls", server.address, *self.token(TOKENS["reader"]))
 
     def test_files_that_hold_nothing_are_refused_before_anything_is_said(self):
@@ -101,8 +109,6 @@ class _TlsServer:
     """Anything over TLS, with that pair; its address."""
 
     def __init__(self, pair):
-        import ssl
-
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
         context.set_alpn_protocols(["h2"])
@@ -121,8 +127,6 @@ class _TlsServer:
 
 def _own_address():
     """An address of this machine that is not its loopback's; None: there is none."""
-    import socket
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -132,6 +136,4 @@ def _own_address():
 
 
 if __name__ == "__main__":
-    import unittest
-
     unittest.main()

@@ -21,6 +21,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "client/src/channel_credentials.h"
+#include "client/src/connection_probe.h"
 #include "client/src/error_status.h"
 
 namespace stepcast::client {
@@ -85,8 +86,10 @@ class Transport final : public GrpcLoadTransport {
     queue.Next(&tag, &ok);
     queue.Shutdown();
     if (!slot.status.ok()) {
-      return StatusFromWire(static_cast<absl::StatusCode>(slot.status.error_code()),
-                            slot.status.error_message(), slot.status.error_details());
+      return UnreachableServer(options_.client)
+          .Explain(StatusFromWire(static_cast<absl::StatusCode>(slot.status.error_code()),
+                                  slot.status.error_message(), slot.status.error_details()),
+                   options_.deadline);
     }
     grpc::Slice reply;
     if (!slot.reply.DumpToSingleSlice(&reply).ok())

@@ -253,9 +253,9 @@ TEST(ProfileServiceConvertTest, ListAndDeleteCarryTheirFields) {
 }
 
 TEST(ProfileServiceConvertTest, AnUpdateTakesWhatItsMaskSays) {
-  using testing::ElementsAre;
-  using testing::IsEmpty;
-  using testing::SizeIs;
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  using ::testing::SizeIs;
   v1::UpdateProfileRequest wire;
   EXPECT_FALSE(FromWire(wire).profile.has_value());
   wire.mutable_profile()->set_name("n");

@@ -47,6 +47,10 @@ class OwningCachedProfileStore final : public ProfileStore {
                                      const std::string& request_id) override {
     return cached_.Put(profile, request_id);
   }
+  absl::StatusOr<ProfileSummary> Replace(const StoredProfile& profile,
+                                         const ReplaceTerms& terms) override {
+    return cached_.Replace(profile, terms);
+  }
   absl::StatusOr<StoredProfile> Get(const std::string& id) override { return cached_.Get(id); }
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override {
     return cached_.GetSummary(id);
