@@ -82,6 +82,11 @@ local function command_of(comment, profile, nodes, per_node)
   if per_node > 1 then
     words[#words + 1] = "--workers-per-node"
     words[#words + 1] = tostring(per_node)
+    if fields["intra-bandwidth"] ~= nil then
+      if not fields["intra-bandwidth"]:match("^%d[%d.e]*$") then return nil end
+      words[#words + 1] = "--intra-bandwidth"
+      words[#words + 1] = fields["intra-bandwidth"] .. "B/s"
+    end
   end
   for _, flag in ipairs(flags) do words[#words + 1] = flag end
   -- Of a deadline, the least worker hours.

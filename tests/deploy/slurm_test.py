@@ -51,7 +51,7 @@ def submit_advised(cluster, *arguments, **options):
 
 @unittest.skipIf(slurm_cluster.missing(), slurm_cluster.missing())
 class SlurmTest(unittest.TestCase):
-    settings = "mode: set\n"
+    settings = "mode: set\nintra-bandwidth: 10e9\n"
     options = ()
 
     @classmethod
@@ -180,7 +180,7 @@ class CliFilterTest(SlurmTest):
 
     def test_workers_are_those_of_the_nodes(self):
         for arguments in (("--gres=gpu:4",), ("--gpus-per-node=4",), ("--ntasks-per-node=4",)):
-            job = ("--nodes=1-4", *arguments, "--comment=stepcast:profile=alexnet-s;objective=throughput")
+            job = ("--nodes=1-4", *arguments, "--comment=stepcast:profile=alexnet-s;objective=throughput;intra-bandwidth=10e9")
             self.cluster.eventually(lambda job=job: self.shown(*job), f"there is a table with {arguments}", pause=0.2)
             self.assertRegex(self.shown(*job)[0], r"^stepcast: 16 workers give .* the highest throughput of 4 to 16")
 

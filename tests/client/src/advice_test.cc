@@ -56,7 +56,8 @@ TEST(AdviceTextTest, AProfileAloneAsksForTheKneeOfOneToSixteen) {
 TEST(AdviceTextTest, EveryFieldIsTakenInAnyOrder) {
   const AdviceQuestion question = Parsed(
       "examples=1000000;min=2;objective=deadline=90m;max=64;worker-hour=2.5;node-hour=20;"
-      "workers-per-node=2;profile=profiles/a-1");
+      "workers-per-node=2;intra-bandwidth=300e9;profile=profiles/a-1");
+  EXPECT_EQ(question.intra_node_bandwidth_bytes_per_second, 300e9);
   EXPECT_EQ(question.workers_per_node, 2);
   EXPECT_EQ(question.profile, "profiles/a-1");
   EXPECT_EQ(question.examples, 1'000'000);
@@ -209,6 +210,10 @@ TEST(AdviceRequestTest, WorkersOfANodeAreOfCollectivesOnly) {
   scenario.mutable_all_reduce();
   EXPECT_TRUE(SetWorkersPerNode(question, reply, request).ok());
   EXPECT_EQ(request.scenario().all_reduce().workers_per_node(), 4);
+  EXPECT_FALSE(request.scenario().all_reduce().has_intra_node_bandwidth_bytes_per_second());
+  question.intra_node_bandwidth_bytes_per_second = 3e11;
+  EXPECT_TRUE(SetWorkersPerNode(question, reply, request).ok());
+  EXPECT_EQ(request.scenario().all_reduce().intra_node_bandwidth_bytes_per_second(), 3e11);
   EXPECT_EQ(SetWorkersPerNode(question, {}, request).code(), absl::StatusCode::kInternal);
 }
 

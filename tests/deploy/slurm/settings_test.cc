@@ -50,7 +50,7 @@ TEST(SettingsTest, EverySettingIsTaken) {
   const std::string pem = FileWith("pem", "PEM");
   const auto settings = Parse(absl::StrCat(
       "server: predictor:1\nmode: set\nraise-min: true\nwait: 5ms\ncall-timeout: 3s\nkeep: 1m\n"
-      "workers-per-node: 4\nobjective: efficiency=0.8\nworker-hour: 2.5\nnode-hour: 20\ntls: true\n"
+      "workers-per-node: 4\nintra-bandwidth: 300e9\nobjective: efficiency=0.8\nworker-hour: 2.5\nnode-hour: 20\ntls: true\n"
       "token-file: ",
       token, "\ntls-ca: ", pem, "\ntls-cert: ", pem, "\ntls-key: ", pem, "\n"));
   ASSERT_TRUE(settings.ok()) << settings.status();
@@ -62,6 +62,7 @@ TEST(SettingsTest, EverySettingIsTaken) {
   EXPECT_EQ(settings->adviser.keep, nanoseconds(seconds(60)));
   EXPECT_EQ(settings->node_rule, NodeRule::kFixed);
   EXPECT_EQ(settings->workers_per_node, 4);
+  EXPECT_EQ(settings->intra_node_bandwidth_bytes_per_second, 300e9);
   EXPECT_EQ(settings->objective, "efficiency=0.8");
   EXPECT_EQ(settings->prices.worker_hour(), 2.5);
   EXPECT_EQ(settings->prices.node_hour(), 20);
