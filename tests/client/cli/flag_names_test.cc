@@ -28,9 +28,10 @@ void AddPaths(const Message& message, const std::string& above, std::vector<std:
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    paths.push_back(absl::StrCat(above, above.empty() ? "" : ".", field->name()));
+    const std::string path = absl::StrCat(above, above.empty() ? "" : ".", field->name());
+    paths.push_back(path);
     if (!field->is_repeated() && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE)
-      AddPaths(message.GetReflection()->GetMessage(message, field), paths.back(), paths);
+      AddPaths(message.GetReflection()->GetMessage(message, field), path, paths);
   }
 }
 
@@ -79,7 +80,7 @@ TEST(FlagNamesTest, EveryFlagOfAScenarioIsKnownByTheFieldThatItSets) {
     std::vector<std::string> words{flag};
     if (option->get_items_expected_min() > 0)
       words.insert(words.begin(), SampleFor(*option, directory));
-    if (flag == "--first-bucket") words.insert(words.begin(), {"25MiB", "--bucket-cap"});
+    if (flag == "--first-bucket") words = {words[0], words[1], "25MiB", "--bucket-cap"};
     ASSERT_NO_THROW(app.parse(words)) << flag;
     v1::Scenario scenario = flags.scenario();
     if (flag == "--first-bucket")
@@ -121,7 +122,7 @@ TEST(FlagNamesTest, EveryFlagOfARecommendationIsKnownByTheFieldThatItSets) {
     flags.Declare(app);
     std::vector<std::string> words{SampleFor(*option, directory), flag};
     const bool of_current = flag == "--current-servers" || flag == "--rescale-time";
-    if (of_current) words.insert(words.begin(), {"1", "--current-workers"});
+    if (of_current) words = {words[0], words[1], "1", "--current-workers"};
     ASSERT_NO_THROW(app.parse(words)) << flag;
     v1::RecommendWorkersRequest request = flags.request();
     if (of_current) request.mutable_current()->clear_workers();

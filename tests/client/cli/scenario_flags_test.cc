@@ -261,6 +261,84 @@ TEST(ScenarioFlagsTest, TellsHowARateWasUnderstood) {
   EXPECT_EQ(err.str(), "bandwidth: 10Gbit/s is 1250000000 bytes/s\n");
 }
 
+// Flags that were given, and the console that Explain wrote to.
+struct Explained {
+  std::string text;
+  std::vector<int32_t> counts;
+};
+Explained Explain(std::vector<std::string> arguments) {
+  CLI::App app;
+  ScenarioFlags flags;
+  flags.Declare(app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
+  std::reverse(arguments.begin(), arguments.end());
+  app.parse(arguments);
+  std::ostringstream err;
+  const Console console{.out = err, .err = err};
+  flags.Explain({.client = Client(), .output = OutputFormat::kTable, .console = console});
+  return {.text = err.str(), .counts = flags.DefaultCounts()};
+}
+
+TEST(ClusterFlagTest, ItsFiguresAreAMessageBesideTheFlags) {
+  EXPECT_THAT(Parse({"--cluster", "infiniband-ndr"}),
+              Says<v1::Scenario>(R"pb(cluster {
+                                        bandwidth_bytes_per_second: 4.6e10
+                                        workers_per_node: 1
+                                        latency_seconds: 1.4e-5
+                                        algorithm: RING
+                                      })pb"));
+  EXPECT_THAT(Parse({"--cluster", "infiniband-ndr", "--latency", "1us", "--bandwidth", "1GB/s"}),
+              Says<v1::Scenario>(R"pb(bandwidth_bytes_per_second: 1e9
+                                      all_reduce { latency_seconds: 1e-6 }
+                                      cluster {
+                                        bandwidth_bytes_per_second: 4.6e10
+                                        workers_per_node: 1
+                                        latency_seconds: 1.4e-5
+                                        algorithm: RING
+                                      })pb"));
+  EXPECT_THAT(Parse({"--cluster", "infiniband-xdr"}), Eq(std::nullopt));
+  EXPECT_THAT(Parse({"--cluster", ""}), Eq(std::nullopt));
+}
+
+TEST(ClusterFlagTest, SaysWhichFiguresAreInForce) {
+  EXPECT_EQ(Explain({"--cluster", "dgx-a100"}).text,
+            "cluster: dgx-a100: workers-per-node 8, bandwidth 192GB/s (measured), latency 4.7us, "
+            "intra-bandwidth 204GB/s (measured), intra-latency 3.4us, algorithm ring\n");
+  EXPECT_EQ(
+      Explain({"--cluster", "dgx-a100", "--bandwidth", "1GB/s", "--latency", "1us",
+               "--workers-per-node", "4", "--intra-bandwidth", "2GB/s", "--intra-latency", "2us"})
+          .text,
+      "cluster: dgx-a100: algorithm ring\nbandwidth: 1GB/s is 1000000000 bytes/s\n");
+}
+
+TEST(ClusterFlagTest, NumbersOfWorkersFillNodes) {
+  EXPECT_THAT(Explain({}).counts,
+              testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
+  EXPECT_EQ(Explain({"--cluster", "10gbe"}).counts, Explain({}).counts);
+  EXPECT_THAT(Explain({"--cluster", "dgx-a100"}).counts,
+              testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 40, 48, 56, 64));
+  EXPECT_THAT(Explain({"--cluster", "dgx-a100", "--workers-per-node", "2"}).counts,
+              testing::ElementsAre(1, 2, 4, 6, 8, 10, 12, 14, 16));
+  for (const int32_t count : Explain({"--workers-per-node", "2000"}).counts)
+    EXPECT_TRUE(count <= 16 || count == 4000) << count;
+}
+
+TEST(BucketCapTest, IsInMiBWherePyTorchsNameIsTyped) {
+  const auto cap = Says<v1::Scenario>(R"pb(all_reduce { buckets { cap_bytes: 26214400 } })pb");
+  EXPECT_THAT(Parse({"--bucket-cap-mb", "25"}), cap);
+  EXPECT_THAT(Parse({"--bucket-cap", "25MiB"}), cap);
+  EXPECT_THAT(Parse({"--bucket-cap-mb", "0.5"}),
+              Says<v1::Scenario>(R"pb(all_reduce { buckets { cap_bytes: 524288 } })pb"));
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--bucket-cap", "25"},
+        {"--bucket-cap-mb", "25MiB"},
+        {"--bucket-cap-mb", "-1"},
+        {"--bucket-cap-mb", ""},
+        {"--bucket-cap-mb", "1.2.3"},
+        {"--bucket-cap-mb", "25", "--bucket-cap", "25MiB"}}) {
+    EXPECT_THAT(Parse(wrong), Eq(std::nullopt)) << testing::PrintToString(wrong);
+  }
+}
+
 TEST(SimulationFlagsTest, EveryFlagHasItsField) {
   EXPECT_THAT(ParseOptions({}), Says<v1::SimulationOptions>(R"pb()pb"));
   EXPECT_THAT(ParseOptions({"--steps", "5", "--warmup", "0", "--seed", "18446744073709551615",

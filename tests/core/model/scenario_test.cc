@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"LateOffset",
          {.workers = 1, .start_offsets_ns = {172'800'000'000'000}},
          "start_offsets_ns[0]",
-         "172800 s is not from 0 ns to 86400 s"},
+         "172800 s is not from 0 to 86400 s"},
         {"GroupsTooSmall",
          {.workers = 3, .worker_groups = {{.count = 1}, {.count = 1}}},
          "worker_groups",
@@ -373,7 +373,6 @@ ClusterDraft Machines() {
 // The recorded job with its gradient in a collective.
 Profile Meeting() {
   ProfileDraft draft = RecordedDraft();
-  draft.parameter_servers = 0;
   draft.platform.parsing_overhead = {};
   draft.platform.window_bytes = 0;
   draft.operations = {{.name = "compute", .resource = Resource::kWorker},
