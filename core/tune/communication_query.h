@@ -14,6 +14,7 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/throughput.h"
 #include "core/tune/thread_allocation.h"
 
 namespace stepcast {
