@@ -66,8 +66,11 @@ class StepBounds {
       return scenario.is_synchronous() && scenario.workers > 1 ? share
                                                                : share * InUse(Resource::kWorker);
     const CollectiveReport& report = *base_.collectives;
-    const double used = std::min(1.0, InUse(Resource::kWorker) + report.waiting_seconds / step_);
-    return std::min(share * used, 1 - report.collective_seconds / step_);
+    // Of unlike workers the slowest is what counts, and it may compute all the time.
+    const bool alike = scenario.worker_groups.empty() && profile_.recorded_workers() == 1;
+    const double used = InUse(Resource::kWorker) + report.waiting_seconds / step_;
+    return std::min(share * (alike ? std::min(1.0, used) : 1),
+                    1 - report.collective_seconds / step_);
   }
 
   // `share`: of the time in which links are in use, that a change may save.
