@@ -14,7 +14,7 @@ function formatNumber(value) {
 
 // A sentence of the service, whose numbers have no commas, with those of this page.
 function prose(text) {
-  return text.replace(/(?<![\w.,-])\d{4,}(?![\w,]|\.\d)/g, (digits) => Number(digits).toLocaleString('en-US'));
+  return text.replace(/(?<![\w.,-])\d{4,}(?!\w|,\d|\.\d)/g, (digits) => Number(digits).toLocaleString('en-US'));
 }
 
 // The same without zeros at the end, for axes.
