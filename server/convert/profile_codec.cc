@@ -81,18 +81,13 @@ absl::Status ParseText(std::string_view bytes, v1::Profile& message) {
   return Malformed("proto text form: ", error.text());
 }
 
-// Of bytes that are not a profile: what they are, where that is told.
-absl::Status SayWhatItLooksLike(const absl::Status& malformed, std::string_view bytes) {
-  const FileKind kind = KindOf(bytes.substr(0, kKindBytes));
+// Of bytes that are not a profile: what they look like, where that is told.
+absl::Status SayWhatItLooksLike(const absl::Status& malformed, FileKind kind) {
   if (malformed.ok() || kind == FileKind::kProfileJson || kind == FileKind::kProfileText ||
       kind == FileKind::kBinary)
     return malformed;
-  const std::string refusal = RefusalOf(kind);
-  std::string description = refusal;
-  if (refusal.empty()) {
-    description = DetailsOf(malformed).faults.front().description;
-    description.append("; it looks like ").append(TextOf(kind));
-  }
+  std::string description = DetailsOf(malformed).faults.front().description;
+  description.append("; it looks like ").append(TextOf(kind));
   return FaultsError("PROFILE_MALFORMED",
                      {{.field = "chunk", .description = std::move(description)}});
 }
@@ -157,12 +152,15 @@ absl::StatusOr<Profile> DecodeProfile(std::string_view content) {
 
 absl::StatusOr<ProfileInput> ReadProfile(ProfileEncoding encoding, std::string_view bytes) {
   v1::Profile message;
-  const absl::Status parsed =
-      bytes.empty()
-          ? Malformed("any encoding", ": there are none")
-          : Parse(encoding, encoding == ProfileEncoding::kBinary ? bytes : WithoutMark(bytes),
-                  message);
-  if (!parsed.ok()) return SayWhatItLooksLike(parsed, bytes);
+  const FileKind kind = KindOf(bytes.substr(0, kKindBytes));
+  // Before they are parsed: a few bytes of an image may be unknown fields of a message.
+  if (std::string refusal = RefusalOf(kind); !refusal.empty()) {
+    return FaultsError("PROFILE_MALFORMED",
+                       {{.field = "chunk", .description = std::move(refusal)}});
+  }
+  const std::string_view text = encoding == ProfileEncoding::kBinary ? bytes : WithoutMark(bytes);
+  const absl::Status parsed = Parse(encoding, text, message);
+  if (!parsed.ok()) return SayWhatItLooksLike(parsed, kind);
   return FromWire(message);
 }
 

@@ -1,5 +1,6 @@
 #include "server/convert/profile_codec.h"
 
+#include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -7,6 +8,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
@@ -131,6 +134,31 @@ TEST(ProfileCodecTest, UnknownFieldsAreAnErrorWherePeopleWrite) {
             "chunk");
   EXPECT_EQ(DetailsOf(ReadProfile(ProfileEncoding::kText, "batchsize: 3").status()).reason,
             "PROFILE_MALFORMED");
+}
+
+TEST(ProfileCodecTest, AMarkIsPassedOverAndWhatIsNoProfileIsNamed) {
+  for (const auto& [encoding, bytes] : Encodings(RandomProfile(1))) {
+    if (encoding == ProfileEncoding::kBinary) continue;
+    const absl::StatusOr<ProfileInput> marked = ReadProfile(encoding, "\xef\xbb\xbf" + bytes);
+    ASSERT_TRUE(marked.ok()) << marked.status();
+    EXPECT_TRUE(marked->faults.empty());
+  }
+  // The image would be one unknown field.
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "the file is empty"},
+      {std::string("\x89PNG\r\n\x1a\n\0\0", 10), "the file is an image"},
+      {"\xff\xfe{", "the file is text in UTF-16: save it as UTF-8"}};
+  for (const auto& [bytes, why] : cases) {
+    for (const auto encoding :
+         {ProfileEncoding::kJson, ProfileEncoding::kText, ProfileEncoding::kBinary}) {
+      const ErrorDetails details = DetailsOf(ReadProfile(encoding, bytes).status());
+      EXPECT_EQ(details.reason, "PROFILE_MALFORMED");
+      EXPECT_EQ(details.faults, std::vector<Fault>({{"chunk", why}}));
+    }
+  }
+  EXPECT_THAT(
+      std::string(ReadProfile(ProfileEncoding::kJson, R"({"batchSize": NaN})").status().message()),
+      testing::HasSubstr("NaN at byte 14 is not a number of JSON"));
 }
 
 TEST(ProfileCodecTest, DeepNestingIsRefused) {
