@@ -304,16 +304,10 @@ std::string PathOperationsText(const v1::DiagnoseJobResponse& response) {
 std::string DiagnosisText(const v1::DiagnoseJobResponse& response) {
   Predictions predictions;
   *predictions.Add() = response.prediction();
-  return absl::StrCat(response.has_recording() ? RecordedText(response.recording()) : "",
-                      VerdictText(response), BottleneckLine(response.prediction()),
-                      "
-                      ",
-                      PathText(response),
-                      "
-                      ", ChangesText(response), "
-                      ",
-                      PathOperationsText(response),
-                      AssumptionsText(predictions), WarningsText(predictions));
+  return absl::StrCat(
+      response.has_recording() ? RecordedText(response.recording()) : "", VerdictText(response),
+      BottleneckLine(response.prediction()), "\n", PathText(response), "\n", ChangesText(response),
+      "\n", PathOperationsText(response), AssumptionsText(predictions), WarningsText(predictions));
 }
 
 std::unique_ptr<Question> MakeDiagnoseQuestion() { return std::make_unique<DiagnoseQuestion>(); }
