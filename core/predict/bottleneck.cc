@@ -40,7 +40,7 @@ class StepBounds {
       case WhatIf::kNoHostWait:
         return OfComputation(profile_.content().device_idle_fraction.value_or(1));
       case WhatIf::kServersTwiceAsFast:
-        return 0.5 * InUse(Resource::kParameterServer);
+        return std::min(0.5 * InUse(Resource::kParameterServer), 1 - OfTheBusiestLink());
       case WhatIf::kLinksTwiceAsFast:
         return OfLinks(0.5, changed);
       case WhatIf::kNoLatency:
@@ -59,12 +59,22 @@ class StepBounds {
   }
 
  private:
+  // The share of a server's link that is in use, of the link with the most: all steps need it.
+  double OfTheBusiestLink() const {
+    double most = 0;
+    for (const ResourceUtilization& used : base_.utilization) {
+      if (used.resource == Resource::kDownlink || used.resource == Resource::kUplink)
+        most = std::max(most, used.fraction);
+    }
+    return std::min(1.0, most);
+  }
+
   // Where steps end together one worker computes while the others wait for it.
   double OfComputation(double share) const {
     const Scenario& scenario = base_.scenario;
+    const bool waits = scenario.is_synchronous() && scenario.workers > 1;
     if (!base_.collectives.has_value())
-      return scenario.is_synchronous() && scenario.workers > 1 ? share
-                                                               : share * InUse(Resource::kWorker);
+      return std::min(waits ? share : share * InUse(Resource::kWorker), 1 - OfTheBusiestLink());
     const CollectiveReport& report = *base_.collectives;
     // Of unlike workers the slowest is what counts, and it may compute all the time.
     const bool alike = scenario.worker_groups.empty() && profile_.recorded_workers() == 1;
@@ -78,7 +88,8 @@ class StepBounds {
     if (!base_.collectives.has_value()) {
       // A link is in use, and not all of it, while slower links of workers feed it.
       if (!base_.scenario.worker_groups.empty()) return share;
-      return share * std::min(1.0, InUse(Resource::kDownlink) + InUse(Resource::kUplink));
+      return std::min(share * std::min(1.0, InUse(Resource::kDownlink) + InUse(Resource::kUplink)),
+                      1 - InUse(Resource::kWorker));
     }
     const CollectiveReport& report = *base_.collectives;
     const double most =
@@ -216,10 +227,13 @@ std::optional<size_t> BottleneckSearch::Next() const {
   return candidates_[*next].most > best - kSameGain ? next : std::nullopt;
 }
 
-void BottleneckSearch::Add(size_t change, std::optional<double> gain) {
-  candidates_[change].gain = gain;
-  candidates_[change].in_full = !gain.has_value();
+void BottleneckSearch::AddShort(size_t change, std::optional<double> gain) {
+  Candidate& candidate = candidates_[change];
+  candidate.in_full = !gain.has_value();
+  if (gain.has_value()) candidate.gain = std::min(*gain, candidate.most);
 }
+
+void BottleneckSearch::AddInFull(size_t change, double gain) { candidates_[change].gain = gain; }
 
 std::vector<size_t> BottleneckSearch::Unclear(double error) const {
   const std::optional<ResourceGain> greatest = Greatest();

@@ -39,8 +39,10 @@ class BottleneckSearch {
   // The change to run next; empty: enough is known.
   std::optional<size_t> Next() const;
   const Scenario& scenario(size_t change) const { return candidates_[change].scenario; }
-  // `gain`: of steps per second; empty: a run so short does not tell it.
-  void Add(size_t change, std::optional<double> gain);
+  // `gain`: of steps per second; empty: a run so short does not tell it. More than can be is
+  // chance.
+  void AddShort(size_t change, std::optional<double> gain);
+  void AddInFull(size_t change, double gain);
   // The changes, two at least, that full runs must tell apart, where short ones are known to a
   // share `error` of steps per second; empty: none.
   std::vector<size_t> Unclear(double error) const;

@@ -310,7 +310,7 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
     });
     for (ShortRun& run : runs) {
       if (!run.made.ok()) return run.made.status();
-      run.search->bottleneck.Add(run.change, run.made->gain);
+      run.search->bottleneck.AddShort(run.change, run.made->gain);
       short_operations_ += run.made->simulated_operations;
     }
   }
@@ -337,7 +337,7 @@ absl::Status PointSet::TellApart(std::vector<Search>& searches, StopCheck stop,
   for (const InFull& each : unclear) {
     if (entries_[each.point].Known().done() == 0) continue;
     const double ratio = RatioOf(RunsOf(each.point), RunsOf(each.search->point), 0.95).mean;
-    each.search->bottleneck.Add(each.change, ratio - 1);
+    each.search->bottleneck.AddInFull(each.change, ratio - 1);
   }
   return absl::OkStatus();
 }

@@ -97,16 +97,17 @@ constexpr int32_t kMostOfALength = 10;
 // asked for; and how much more is so near to it that as many runs again should do.
 constexpr double kPreciseMean = 0.01;
 constexpr double kNearlyPrecise = 1.7;
-// The begin of a run that a short one repeats: steps of each worker, of all together, and of those
+// The begin of a run that a short one repeats: samples; steps of each worker, of all, and of those
 // of a run of many; and the part of it that is dropped.
-constexpr int32_t kOpeningSteps = 16;
-constexpr int32_t kOpeningStepsOfAll = 200;
+constexpr int32_t kOpeningSamples = 16;
+constexpr int32_t kOpeningSteps = 40;
+constexpr int32_t kOpeningStepsOfAll = 400;
 constexpr double kOpeningShare = 0.25;
 constexpr int32_t kOpeningWarmup = 5;
 // Shares of steps per second to which short runs tell a gain.
 constexpr double kErrorOfNothingRandom = 0.002;
-constexpr double kErrorOfCollectives = 0.01;
-constexpr double kErrorOfServers = 0.03;
+constexpr double kErrorOfCollectives = 0.003;
+constexpr double kErrorOfServers = 0.02;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
 constexpr double kDriftThatMatters = 0.02;
 
@@ -275,15 +276,15 @@ bool Replications::SaysEnough(int32_t milestone) const {
 }
 
 // The begin of a run of a steady state that a short run repeats, in steps of each worker: where
-// workers meet in every step each is a sample of its own; else what a step is worth falls with the
-// number of workers. Of another horizon: all of it.
+// workers meet in every step, or there is one, each is a sample of its own; else what a step is
+// worth falls with the number of workers. Of another horizon: all of it.
 Replications::Opening Replications::OpeningOf() const {
   if (options_.horizon != Horizon::kSteadyState) return {};
+  const bool is_sample = scenario_.is_synchronous() || scenario_.workers == 1;
   const int32_t wanted =
-      scenario_.has_servers()
-          ? std::max({kOpeningSteps, kOpeningStepsOfAll / scenario_.workers,
-                      static_cast<int32_t>(kOpeningShare * options_.steps_per_worker)})
-          : kOpeningSteps;
+      is_sample ? kOpeningSamples
+                : std::max({kOpeningSteps, kOpeningStepsOfAll / scenario_.workers,
+                            static_cast<int32_t>(kOpeningShare * options_.steps_per_worker)});
   const int32_t last = std::min(wanted, options_.steps_per_worker);
   return {.first = last / kOpeningWarmup, .last = last};
 }
