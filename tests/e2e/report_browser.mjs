@@ -1,6 +1,6 @@
 // Looks at a report in headless Chromium, in both themes and at two widths, and prints what it saw as JSON.
 //
-//   node report_browser.mjs CHROMIUM URL [FOLDER]    with FOLDER: screenshots of each part go there
+//   node report_browser.mjs CHROMIUM URL [FOLDER]    with FOLDER: screenshots of each part go there; with STEPCAST_LOOK_ONCE only in light and wide
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {chromium} from 'playwright-core';
@@ -124,8 +124,9 @@ async function visit(colorScheme, width) {
   await context.close();
 }
 
-for (const theme of ['light', 'dark']) {
-  for (const width of [1280, 390]) await visit(theme, width);
+const once = Boolean(process.env.STEPCAST_LOOK_ONCE);
+for (const theme of once ? ['light'] : ['light', 'dark']) {
+  for (const width of once ? [1280] : [1280, 390]) await visit(theme, width);
 }
 await browser.close();
 console.log(JSON.stringify(seen));
