@@ -1,31 +1,38 @@
 #include "tests/support/work_count.h"
 
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 
 namespace {
 
 int64_t work = 0;
 
+void CountWords(size_t bytes) { work += static_cast<int64_t>(bytes / sizeof(int64_t)); }
+
 }  // namespace
 
-// Called by the compiler at the beginning of every block.
-extern "C" void __sanitizer_cov_trace_pc() { ++work; }
+// The linker's --wrap gives every call here, and the function itself the other name.
+extern "C" {
 
-void* operator new(size_t size) {
-  work += static_cast<int64_t>(size / sizeof(int64_t));
-  if (void* const block = std::malloc(size)) return block;
-  throw std::bad_alloc();
+void* __real_memcpy(void* to, const void* from, size_t bytes);
+void* __real_memmove(void* to, const void* from, size_t bytes);
+void* __real_memset(void* to, int value, size_t bytes);
+
+void* __wrap_memcpy(void* to, const void* from, size_t bytes) {
+  CountWords(bytes);
+  return __real_memcpy(to, from, bytes);
 }
-// The library's temporary buffers come from here.
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  work += static_cast<int64_t>(size / sizeof(int64_t));
-  return std::malloc(size);
+void* __wrap_memmove(void* to, const void* from, size_t bytes) {
+  CountWords(bytes);
+  return __real_memmove(to, from, bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void* __wrap_memset(void* to, int value, size_t bytes) {
+  CountWords(bytes);
+  return __real_memset(to, value, bytes);
+}
+
+// Called at the beginning of every block that the compiler counts.
+void __sanitizer_cov_trace_pc() { ++work; }
+}
 
 namespace stepcast {
 

@@ -1,9 +1,10 @@
 // The work of this program, in units that every machine has and that no other program on it
-// changes: basic blocks run, and words allocated.
+// changes: basic blocks run, and words moved.
 //
-// Blocks are counted of the code that is compiled with -fsanitize-coverage=trace-pc
-// (stepcast_counted in tests/CMakeLists.txt), words of all code, so that a copy made by memmove is
-// work, too. Threads: none. It replaces operator new in every program that is linked with it.
+// Blocks are counted of the code that is compiled with -fsanitize-coverage=trace-pc, words of all
+// that calls memcpy, memmove or memset, as copies of vectors do: stepcast_counted_test in
+// tests/CMakeLists.txt does both. Under the address sanitizer, which has calls of its own, words
+// are not counted. Threads: none.
 #pragma once
 
 #include <cstdint>

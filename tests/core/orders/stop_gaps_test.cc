@@ -1,7 +1,7 @@
 // Work between two questions whether to stop, on a large graph, in passes over that graph.
 //
-// The engine's blocks are not counted, its allocations are: its questions within a run are those of
-// simulation_limits_test.
+// The engine's blocks are not counted, the words that it moves are: its questions within a run are
+// those of simulation_limits_test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
