@@ -140,22 +140,8 @@ class CommandLine {
     }
     try {
       app_.parse(argc, argv);
-    } catch (const CLI::RequiredError& error) {
-      const std::string missing = MissingOptions();
-      console_.err << "error: " << (missing.empty() ? error.what() : missing)
-                   << "\nRun with --help for more information.\n";
-      return ExitCode::kMisused;
     } catch (const CLI::ParseError& error) {
-      // Help and the version are "errors" with status 0.
-      if (const std::string unknown =
-              error.get_exit_code() == 0 ? "" : UnknownWord(app_, argc, argv);
-          !unknown.empty()) {
-        console_.err << "error: " << unknown << "\nRun with --help for more information.\n";
-        return ExitCode::kMisused;
-      }
-      if (error.get_exit_code() != 0) console_.err << "error: ";
-      return app_.exit(error, console_.out, console_.err) == 0 ? ExitCode::kDone
-                                                               : ExitCode::kMisused;
+      return Misparsed(error, argc, argv);
     }
     for (const auto& [app, command] : commands_) {
       if (!app->parsed()) continue;
@@ -216,6 +202,21 @@ class CommandLine {
   void Add(CLI::App& parent, std::unique_ptr<Command> command) {
     CLI::App* app = command->Declare(parent);
     commands_.emplace_back(app, std::move(command));
+  }
+
+  // Says what is wrong with the words, or the help that they ask for: an "error" of status 0 to
+  // CLI11.
+  ExitCode Misparsed(const CLI::ParseError& error, int argc, const char* const* argv) {
+    const bool is_wrong = error.get_exit_code() != 0;
+    std::string why = is_wrong ? UnknownWord(app_, argc, argv) : "";
+    if (why.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
+      why = MissingOptions();
+    if (!why.empty()) {
+      console_.err << "error: " << why << "\nRun with --help for more information.\n";
+      return ExitCode::kMisused;
+    }
+    if (is_wrong) console_.err << "error: ";
+    return app_.exit(error, console_.out, console_.err) == 0 ? ExitCode::kDone : ExitCode::kMisused;
   }
 
   // All that the command wants and was not given: "--batch-size, --bandwidth are required". Empty:

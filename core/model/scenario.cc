@@ -66,12 +66,13 @@ class ScenarioResolver {
     if (asked && !draft_.recorded_kind_only) return true;
     const char* const own = collectives ? "all_reduce" : "parameter_servers";
     const std::string why =
-        collectives ? "belongs to collectives, and the profile was recorded with parameter "
-                      "servers: ask about collectives by all_reduce alone (--all-reduce), without "
-                      "recorded_kind_only, or leave it out"
-                    : "belongs to parameter servers, and the profile was recorded with "
-                      "collectives: set parameter_servers.servers (--servers N) to ask about "
-                      "parameter servers, or leave it out";
+        collectives
+            ? "belongs to collectives, and the profile was recorded with parameter "
+              "servers: leave it out, or ask about a job with collectives (--all-reduce; in a "
+              "request, all_reduce without recorded_kind_only)"
+            : "belongs to parameter servers, and the profile was recorded with "
+              "collectives: leave it out, or ask about a job with servers (--servers N; in a "
+              "request, parameter_servers.servers)";
     if (draft_.set_fields.paths.empty()) faults_.Add(own, why);
     for (const std::string& field : draft_.set_fields.paths) faults_.Add(field, why);
     return false;
