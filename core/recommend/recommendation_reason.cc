@@ -37,6 +37,14 @@ namespace {
 
 // Smaller changes would read as equal numbers.
 constexpr double kChangeWorthSaying = 0.0005;
+// But of many workers one is a smaller share than that: then changes count by a twentieth of it.
+constexpr double kShareWorthSaying = 0.05;
+
+double WorthSaying(int32_t from_workers, int32_t to_workers) {
+  if (from_workers == to_workers) return kChangeWorthSaying;  // of servers
+  return std::min(kChangeWorthSaying,
+                  kShareWorthSaying * std::abs(to_workers - from_workers) / from_workers);
+}
 
 bool ServersVary(const RecommendationQuery& query) { return query.server_choices.size() > 1; }
 
@@ -124,7 +132,8 @@ std::string ChangeText(const TriedChoice& from, const TriedChoice& to) {
     return (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / 2;
   };
   const double explained = std::hypot(half_width(from.prediction), half_width(to.prediction));
-  if (std::abs(change) <= std::max(explained, kChangeWorthSaying * before))
+  const double worth = WorthSaying(from.choice.workers, to.choice.workers);
+  if (std::abs(change) <= std::max(explained, worth * before))
     return "throughput was no longer rising there";
   return absl::StrFormat("throughput was still %s, by %.3g %%", change > 0 ? "rising" : "falling",
                          100 * std::abs(change) / before);
@@ -137,13 +146,24 @@ std::string OfNodes(const RecommendationQuery& query) {
   return absl::StrCat(" that fills nodes of ", scenario.all_reduce().workers_per_node);
 }
 
+// The largest number asked about, where it is chosen, or is as good and so near that only the fewer
+// workers decided; else 0.
+int32_t LargestAtHand(const ReasonFacts& facts) {
+  const Choice& chosen = facts.chosen.choice;
+  const int32_t largest = facts.query.CandidateBelow(facts.query.max_workers + 1);
+  if (chosen.workers == largest) return largest;
+  const bool is_tied = std::find(facts.ties.begin(), facts.ties.end(),
+                                 Choice{largest, chosen.parameter_servers}) != facts.ties.end();
+  return is_tied && largest - chosen.workers <= largest / 1000 ? largest : 0;
+}
+
 bool Keeps(const TriedChoice& tried) { return tried.outcome.broken.empty(); }
 
 // The text on a choice at the edge of what was asked about; empty elsewhere.
 std::string EdgeText(const ReasonFacts& facts) {
   const RecommendationQuery& query = facts.query;
   const Choice& chosen = facts.chosen.choice;
-  const bool last = query.CandidateAbove(chosen.workers) == 0;
+  const int32_t largest = LargestAtHand(facts);
   std::string text;
   const ChoiceEdge edge = WorkersEdge(facts);
   if (edge == ChoiceEdge::kOnlyFeasible)
@@ -152,12 +172,14 @@ std::string EdgeText(const ReasonFacts& facts) {
   if (edge == ChoiceEdge::kSmallestAsked) {
     absl::StrAppend(&text, "; ", chosen.workers, " is the smallest number asked about",
                     OfNodes(query), ", and fewer may be as good or better");
-  } else if (edge == ChoiceEdge::kLargestAsked || (edge == ChoiceEdge::kOnlyFeasible && last)) {
-    const int32_t below = query.CandidateBelow(chosen.workers);
-    absl::StrAppend(&text, "; ", chosen.workers, " is the largest number asked about",
-                    OfNodes(query));
-    if (const TriedChoice* const before = Find(facts, {below, chosen.parameter_servers}))
-      absl::StrAppend(&text, ", and ", ChangeText(*before, facts.chosen), " from ", below);
+  } else if (edge == ChoiceEdge::kLargestAsked ||
+             (edge == ChoiceEdge::kOnlyFeasible && largest > 0)) {
+    const int32_t below = query.CandidateBelow(largest);
+    absl::StrAppend(&text, "; ", largest, " is the largest number asked about", OfNodes(query));
+    const TriedChoice* const before = Find(facts, {below, chosen.parameter_servers});
+    const TriedChoice* const last = Find(facts, {largest, chosen.parameter_servers});
+    if (before != nullptr && last != nullptr)
+      absl::StrAppend(&text, ", and ", ChangeText(*before, *last), " from ", below);
   }
   if (ServersEdge(facts) == ChoiceEdge::kLargestAsked) {
     const int32_t below = chosen.parameter_servers - 1;
@@ -304,7 +326,7 @@ std::string NextStep(const ReasonFacts& facts) {
   const double change = ExpectedExamplesPerSecond(next->prediction) /
                             ExpectedExamplesPerSecond(facts.chosen.prediction) -
                         1;
-  if (std::abs(change) < kChangeWorthSaying)
+  if (std::abs(change) < WorthSaying(chosen.workers, above))
     return absl::StrCat("; ", count, " more would change nothing");
   return absl::StrFormat("; %s more would %s %.3g %%", count, change > 0 ? "add" : "lose",
                          100 * std::abs(change));
@@ -380,8 +402,8 @@ ChoiceEdge WorkersEdge(const ReasonFacts& facts) {
   const RecommendationQuery& query = facts.query;
   const int32_t workers = facts.chosen.choice.workers;
   const bool is_first = query.CandidateBelow(workers) == 0;
-  const bool is_last = query.CandidateAbove(workers) == 0;
-  if (is_first && is_last) return ChoiceEdge::kOnlyChoice;
+  const bool is_last = LargestAtHand(facts) > 0;
+  if (query.CandidateAbove(workers) == 0 && is_first) return ChoiceEdge::kOnlyChoice;
   if (facts.tried.size() > 1 && !ConstraintTexts(query).empty() &&
       std::count_if(facts.tried.begin(), facts.tried.end(), Keeps) == 1)
     return ChoiceEdge::kOnlyFeasible;

@@ -129,6 +129,26 @@ TEST(RecommendationReasonTest, TheLargestAskedAboutIsToldAsThatAndHowThroughputC
   EXPECT_THAT(Reason(Curve({100, 180, 200}), 1, {}), Not(HasSubstr("asked about")));
 }
 
+// Of thousands, one worker is less than what reads as equal.
+TEST(RecommendationReasonTest, AThousandthBelowTheLargestIsAtTheEdgeToo) {
+  std::vector<TriedChoice> curve;
+  for (const int32_t workers : {1, 3998, 3999, 4000})
+    curve.push_back({.choice = {workers, 1}, .prediction = Of(workers, 10.0 * workers, 10, 0)});
+  RecommendationQuery query{.max_workers = 4000};
+  query.server_choices.resize(1);
+  ReasonFacts facts{.query = query, .tried = curve, .chosen = curve[1], .ties = {{4000, 1}}};
+  EXPECT_EQ(WorkersEdge(facts), ChoiceEdge::kLargestAsked);
+  EXPECT_THAT(
+      ReasonFor(facts),
+      HasSubstr("; 4000 is the largest number asked about, and throughput was still rising, "
+                "by 0.025 % from 3999; one more would add 0.025 %;"));
+  facts.ties.clear();
+  EXPECT_EQ(WorkersEdge(facts), ChoiceEdge::kNone);
+  facts.ties = {{4000, 1}};
+  facts.chosen = curve[0];
+  EXPECT_EQ(WorkersEdge(facts), ChoiceEdge::kNone) << "a flat curve";
+}
+
 TEST(RecommendationReasonTest, TheSmallestAskedAboutIsToldUnlessItIsOne) {
   const std::vector<TriedChoice> curve = Curve({100, 180, 200});
   EXPECT_THAT(Reason({curve[1], curve[2]}, 0, {.min_workers = 2}),
