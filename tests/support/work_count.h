@@ -3,8 +3,7 @@
 //
 // Blocks are counted of the code that is compiled with -fsanitize-coverage=trace-pc, words of all
 // that calls memcpy, memmove or memset, as copies of vectors do: stepcast_counted_test in
-// tests/CMakeLists.txt does both. Under the address sanitizer, which has calls of its own, words
-// are not counted. Threads: none.
+// tests/CMakeLists.txt does both. Threads: none.
 #pragma once
 
 #include <cstdint>

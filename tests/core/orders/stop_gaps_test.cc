@@ -28,7 +28,7 @@ namespace {
 constexpr int32_t kLayers = 12'000;
 // Passes over the graph between two questions: making a list of it, or following it once, is one or
 // two.
-constexpr double kMostPasses = 5;
+constexpr double kMostPasses = 3;
 
 // Layers that each wait for the one before and for two others.
 Profile LargeProfile() {
