@@ -194,7 +194,9 @@ TEST(TestbedDefaultTest, WhatTheRecordingKnowsIsEnough) {
       std::printf("%14s %8d %10.2f +- %4.2f %10.2f %+5.1f %%\n", model.c_str(),
                   asked.worker_counts[i], mean, point.at("standard_error").get<double>(),
                   answer.predictions[i].steps_per_second, 100 * error);
-      if (asked.worker_counts[i] == 1) EXPECT_LT(std::abs(error), 0.06) << model;
+      if (asked.worker_counts[i] == 1) {
+        EXPECT_LT(std::abs(error), 0.06) << model;
+      }
     }
   }
   std::printf("mean absolute error %.1f %%\n", 100 * absolute / points);

@@ -447,7 +447,7 @@ TEST(ResolveRecommendationTest, StridesAreOfWholeNodes) {
 // With a download of 1 ms, W workers that wait for each other make W / (W + c) steps a second, c ms
 // of computation: of one peak for every objective.
 TEST(StridesTest, FindWhatLookingAtEveryNumberFinds) {
-  for (uint64_t seed = 0; seed < testing::Repetitions(6); ++seed) {
+  for (uint64_t seed = 0; seed < testing::Repetitions(6u); ++seed) {
     SCOPED_TRACE(seed);
     Random random({seed});
     const auto compute_ns = static_cast<int64_t>(1'000'000 * (1 + random.Below(500)));
