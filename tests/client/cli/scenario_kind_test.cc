@@ -38,7 +38,8 @@ constexpr char kServers[] = R"({
              "end_ns": [100000, 200000, 1200000, 3200000, 3300000, 3400000]}]})";
 // The same with collectives.
 constexpr char kCollectives[] = R"({
-  "batch_size": 8, "framework": "pytorch", "platform": {"bandwidth_bytes_per_second": 1e9},
+  "batch_size": 8, "framework": "pytorch",
+  "platform": {"bandwidth_bytes_per_second": 1e9, "window_bytes": 65536},
   "operations": [
     {"name": "forward/l", "resource": "WORKER"},
     {"name": "backward/l", "resource": "WORKER", "waiting_for": [0]},
