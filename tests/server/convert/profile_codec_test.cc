@@ -158,7 +158,7 @@ TEST(ProfileCodecTest, AMarkIsPassedOverAndWhatIsNoProfileIsNamed) {
   }
   EXPECT_THAT(
       std::string(ReadProfile(ProfileEncoding::kJson, R"({"batchSize": NaN})").status().message()),
-      testing::HasSubstr("NaN at byte 14 is not a number of JSON"));
+      ::testing::HasSubstr("NaN at byte 14 is not a number of JSON"));
 }
 
 TEST(ProfileCodecTest, DeepNestingIsRefused) {
