@@ -117,13 +117,13 @@ start
 holds "it starts by its own command, \`${image_command[*]}\`, and compose finds it healthy"
 cp deploy/samples/alexnet_64.profile.json "$root/tmp/sample.json"
 (as_image stepcast --server 127.0.0.1:50051 profile upload /tmp/sample.json --id sample) >/dev/null || die "an upload failed"
-first="$(as_image stepcast --server 127.0.0.1:50051 predict sample --workers 1-4 --order recorded)" || die "a prediction failed"
+first="$(as_image stepcast --server 127.0.0.1:50051 predict sample --workers 1-4)" || die "a prediction failed"
 [[ "$(wc -l <<<"$first")" -ge 5 ]] || die "the command line predicted: $first"
 holds "its command line uploads and predicts"
 
 # Long enough to be under way when the signal comes.
 running='exec 3<>/dev/tcp/127.0.0.1/9464; printf "GET /metrics HTTP/1.0\r\n\r\n" >&3; grep -q "^stepcast_jobs_running{pool=\"simulation\"} 1" <&3'
-(as_image stepcast --server 127.0.0.1:50051 predict sample --workers 16 --order recorded --steps 10000 --replications 1) >"$root/tmp/late" 2>&1 &
+(as_image stepcast --server 127.0.0.1:50051 predict sample --workers 16 --steps 10000 --replications 1) >"$root/tmp/late" 2>&1 &
 late=$!
 until (as_image bash -c "$running"); do
   kill -0 "$late" 2>/dev/null || die "the long call ended before it was seen to run: $(<"$root/tmp/late")"
@@ -133,6 +133,6 @@ wait "$late" || die "a call under way was not answered: $(<"$root/tmp/late")"
 holds "on SIGTERM it answers the call under way and ends with status 0"
 
 start
-[[ "$(as_image stepcast --server 127.0.0.1:50051 predict sample --workers 1-4 --order recorded)" == "$first" ]] || die "it does not answer as before"
+[[ "$(as_image stepcast --server 127.0.0.1:50051 predict sample --workers 1-4)" == "$first" ]] || die "it does not answer as before"
 stop
 holds "started again it still has what was uploaded, and answers the same"
