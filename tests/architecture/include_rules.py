@@ -12,6 +12,7 @@ _LIBRARIES = (
     ("grpc/health/v1/", "proto"),
     ("grpc/reflection/", "proto"),
     ("stepcast/v1/", "proto"),
+    ("stepcast_version_text.h", "version"),
     ("google/rpc/", "proto"),
     ("google/longrunning/", "proto"),
     ("tensorflow/", "tensorflow"),

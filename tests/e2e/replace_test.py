@@ -10,6 +10,7 @@ import uuid
 from google.protobuf import field_mask_pb2
 
 from contract import details_of, from_json, grpc, prediction, profile_pb2, store
+from patience import eventually
 from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, Server, ServerTest
 
@@ -248,8 +249,7 @@ class KillTest(unittest.TestCase):
 
             writer = threading.Thread(target=replace)
             writer.start()
-            while len(acknowledged) < 5 + 7 * round_ and writer.is_alive():
-                threading.Event().wait(0.002)
+            eventually(lambda: len(acknowledged) >= 5 + 7 * round_ or not writer.is_alive(), "not enough profiles were replaced", pause=0.002)
             server.kill()
             writer.join()
             self.assertTrue(ended.is_set())

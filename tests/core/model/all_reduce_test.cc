@@ -230,13 +230,14 @@ Contention Contending() {
 }
 
 TEST(AllReduceTest, GroupsAndContentionAreKeptAsTheyAreGiven) {
-  EXPECT_EQ(Resolved({.groups = Groups({{"gradient"}, {"other"}})}, TwoGradients()),
-            (AllReduce{.intra_node_bandwidth_bytes_per_second = 1e8,
-                       .fusion = Groups({{"gradient"}, {"other"}})}));
+  EXPECT_EQ(
+      Resolved({.latency_seconds = 0, .groups = Groups({{"gradient"}, {"other"}})}, TwoGradients()),
+      (AllReduce{.intra_node_bandwidth_bytes_per_second = 1e8,
+                 .fusion = Groups({{"gradient"}, {"other"}})}));
   GradientGroups threaded = Groups({{"gradient"}, {"other"}});
   threaded.groups[1].threads = 1000;
   const AllReduceDraft draft{
-      .groups = threaded, .contention = Contending(), .threads = 65'536 / 64};
+      .latency_seconds = 0, .groups = threaded, .contention = Contending(), .threads = 65'536 / 64};
   EXPECT_EQ(Resolved(draft, TwoGradients()),
             (AllReduce{.intra_node_bandwidth_bytes_per_second = 1e8,
                        .fusion = threaded,
@@ -477,6 +478,7 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
        "workers_per_rack",
        "0 is not from 1"},
       {{.workers_per_node = 4,
+        .intra_node_bandwidth_bytes_per_second = 1e9,
         .fidelity = Fidelity::kExpanded,
         .workers_per_rack = 6,
         .rack_bandwidth_bytes_per_second = 1e9},

@@ -246,7 +246,7 @@ TEST(KindTest, IsRefusedWhereNothingAsksForItAtEveryFieldThatWasSet) {
   std::vector<Fault> faults = FaultsOf(Gradients(), {.communication = synchronous});
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].field, "parameter_servers");
-  EXPECT_THAT(faults[0].description, HasSubstr("set parameter_servers.servers"));
+  EXPECT_THAT(faults[0].description, HasSubstr("parameter_servers.servers"));
   faults = FaultsOf(
       Gradients(),
       {.communication = synchronous,

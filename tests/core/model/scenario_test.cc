@@ -373,6 +373,7 @@ ClusterDraft Machines() {
 // The recorded job with its gradient in a collective.
 Profile Meeting() {
   ProfileDraft draft = RecordedDraft();
+  draft.parameter_servers = 1;
   draft.platform.parsing_overhead = {};
   draft.platform.window_bytes = 0;
   draft.operations = {{.name = "compute", .resource = Resource::kWorker},
