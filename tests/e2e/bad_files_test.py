@@ -93,6 +93,8 @@ class BadFilesTest(ServerTest):
                     status = 2 if command in ("priorities", "contention", "costs", "token") or name in ("link", "directory") else 1
                     if command in ("allocate", "import of two", "import", "graph", "fit-collectives") and name in ("link", "directory"):
                         status = 1 if command == "allocate" else 2
+                    if (command, name) == ("import of two", "short"):
+                        why = "no JSON"  # which its first byte is not, before its end is come to
                     out, errors = self.run_program(*words(path), status=status)
                     self.assertEqual(out, "")
                     self.assertIn(why, errors)
@@ -216,7 +218,7 @@ class BadFilesTest(ServerTest):
 
     # A page of 2 GiB that holds nothing.
     def test_a_large_file_is_refused_before_it_is_read(self):
-        large = self.write("large.json", json.dumps(small()).encode())
+        large = self.write("large.json", json.dumps(small()).encode().ljust(1 << 20))
         os.truncate(large, 2 << 30)
         for words in (("predict", large), ("profile", "upload", large), ("profile", "check", large)):
             errors = self.run_program(*words, status=1)[1]

@@ -48,7 +48,7 @@ class Uploader(threading.Thread):
 
 
 def content_of(profile):
-    for field in ("name", "digest", "etag", "create_time", "size_bytes", "operation_count", "step_count"):
+    for field in ("name", "digest", "etag", "create_time", "update_time", "size_bytes", "operation_count", "step_count"):
         profile.ClearField(field)
     return profile.SerializeToString(deterministic=True)
 

@@ -122,7 +122,10 @@ class PhaseCaseMaker {
   }
 
   Scenario MakeScenario(const Profile& profile) {
-    ScenarioDraft asked;
+    // Not the defaults, which are what the made profile may seem to know of its links.
+    ScenarioDraft asked{.communication =
+                            ParameterServersDraft{.link_sharing = EqualShares{},
+                                                  .transfer_order = TransferOrder::kGraph}};
     const bool crowd = Chance(10);
     asked.workers = crowd ? Pick(20, 40) : Pick(1, 7);
     if (Chance(30)) asked.servers().synchronization = Synchronization::kSynchronous;

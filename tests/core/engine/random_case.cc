@@ -191,6 +191,8 @@ class CaseMaker {
       asked.servers().link_sharing = TurnsDraft{
           .bytes = round_ ? kRoundBytes >> sharing_random_.Below(3)
                           : static_cast<int64_t>(20'000 + sharing_random_.Below(300'000))};
+    } else {
+      asked.servers().link_sharing = EqualShares{};
     }
   }
 

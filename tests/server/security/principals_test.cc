@@ -79,8 +79,6 @@ TEST(PrincipalsTest, ATokenCanBeReplacedWhileTheOldOneIsGood) {
   EXPECT_EQ(principals.ByToken("0123456789abcdef-new")->name, "a");
 }
 
-TEST(PrincipalsTest, AnEmptyListKnowsNobody) { EXPECT_EQ(Parsed("# nobody yet\n").size(), 0u); }
-
 TEST(PrincipalsTest, WhatIsWrongIsNamedWithItsLineAndNoSecret) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"- {name: a, role: king, token: 0123456789abcdef}", "role must be"},
