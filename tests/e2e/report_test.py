@@ -378,7 +378,7 @@ class CommandTest(ServerTest):
         self.assertEqual(subject["asked"]["constraints"], {"minWorkers": 1, "maxWorkers": 4})
 
     def test_it_names_job_file_date_and_the_command_that_gives_it_again(self):
-        asked = (self.file, "--workers", "1-3", "--bandwidth", "800MB/s", "--worker-hour", "2", "--min-efficiency", "0.2")
+        asked = (self.file, "--workers", "1-3", "--servers", "1", "--worker-hour", "2", "--min-efficiency", "0.2")
         _, data = self.report(*asked)
         self.assertRegex(data["made"], r"^20\d\d-\d\d-\d\d \d\d:\d\d UTC$")
         self.assertEqual(data["subjects"][0]["file"], self.file)
@@ -395,13 +395,13 @@ class CommandTest(ServerTest):
         self.assertNotIn("--out", two["command"])
 
     def test_more_workers_than_a_page_draws_are_drawn_in_strides(self):
-        _, data = self.report(self.file, "--max-workers", "300", "--steps", "4", "--replications", "1")
+        _, data = self.report(self.file, "--max-workers", "100", "--steps", "4", "--replications", "1")
         (subject,) = data["subjects"]
         counts = [each["scenario"]["workers"] for each in subject["prediction"]["predictions"]]
         self.assertLessEqual(len(counts), 64)
-        self.assertEqual((counts[0], counts[-1]), (1, 300))
-        self.assertEqual(subject["asked"]["constraints"]["maxWorkers"], 300)
-        self.assertEqual(subject["recommendation"]["choices"], 300)
+        self.assertEqual((counts[0], counts[-1]), (1, 100))
+        self.assertEqual(subject["asked"]["constraints"]["maxWorkers"], 100)
+        self.assertEqual(subject["recommendation"]["choices"], 100)
 
     def test_two_are_compared_by_file_or_by_scenario(self):
         other = self.write("other.json", small(batch_size=16))
