@@ -344,7 +344,7 @@ class ProgramTest(SecuredTest):
             done = self.list_profiles("127.0.0.1:1", "--token-file", self.token)
             self.assertEqual(done.returncode, 2)
             self.assertIn(self.token, done.stderr)
-        self.assertIn("No such file", self.list_profiles("127.0.0.1:1", "--token-file", os.path.join(self.files.folder, "missing")).stderr)
+        self.assertIn("there is no such file", self.list_profiles("127.0.0.1:1", "--token-file", os.path.join(self.files.folder, "missing")).stderr)
 
     def test_a_token_goes_in_clear_to_this_machine_only(self):
         server = self.start("--tokens", self.files.tokens)

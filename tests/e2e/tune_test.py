@@ -117,7 +117,7 @@ class TuneTest(ServerTest):
             "operations": operations,
             "steps": [{"start_ns": milliseconds(starts), "end_ns": milliseconds(ends)}],
         }
-        reply = self.tuned(inline_profile=job, scenario={"workers": 2, "all_reduce": {}}, methods=["AS_RECORDED", "BYTESCHEDULER"])
+        reply = self.tuned(inline_profile=job, scenario={"workers": 2, "all_reduce": {"latency_seconds": 0}}, methods=["AS_RECORDED", "BYTESCHEDULER"])
         by_method = {strategy.method: strategy for strategy in reply.strategies}
         # All sums first, b's from 40 to 80 ms, a's to 84 ms. By ByteScheduler b's begin 20 ms after the begin of the
         # backward pass, partition by partition; at 40 ms a's overtake them; forward/a runs from at most 46 ms on, and

@@ -90,7 +90,7 @@ TEST(CollectiveFitTextTest, ALinkInsideANodeHasItsOwnFlags) {
     })pb");
   EXPECT_THAT(CollectiveFitText({}, response),
               HasSubstr("use it with --algorithm ring --workers-per-node 8 --intra-bandwidth "
-                        "300000000000 --intra-latency 2000ns --reduction-seconds-per-byte "
+                        "300000000000B/s --intra-latency 2000ns --reduction-seconds-per-byte "
                         "1.5e-12\n"));
 }
 

@@ -73,10 +73,8 @@ TEST(SvgPlotTest, SingleRunsAreAWiderAndLighterBand) {
 TEST(SvgPlotTest, EscapesTextsOfOthers) {
   const std::string svg =
       SvgPlot({.title = "</title><script>\"a\" & 'b'\x01\xff", .scenario = "<x>"});
-  EXPECT_THAT(
-      svg,
-      HasSubstr(
-          "<title>&lt;/title&gt;&lt;script&gt;&quot;a&quot; &amp; &apos;b&apos; \ufffd</title>"));
+  EXPECT_THAT(svg, HasSubstr("<title>&lt;/title&gt;&lt;script&gt;&quot;a&quot; &amp; "
+                             "&apos;b&apos;\\x01\ufffd</title>"));
   EXPECT_THAT(svg, HasSubstr(">&lt;x&gt;</text>"));
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
 }

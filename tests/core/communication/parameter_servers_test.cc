@@ -316,7 +316,7 @@ TEST(ParameterServersTest, WhatWaitedForTheSumWaitsForTheUploadAndTheForwardForT
        .forward_ns = 10}};
   const Profile profile = Layered(layers, true);
   ScenarioDraft draft;
-  draft.servers() = {};
+  draft.servers() = {.servers = 1};
   const Program graph = BuildProgram(profile, Resolved(profile, draft));
   const ServerLanes lanes = ServerLanes::Of(graph);
   std::vector<LaneIndex> on;
@@ -348,7 +348,7 @@ TEST(ParameterServersTest, AForwardThatCannotBeToldIsNamed) {
   draft.steps = {{.start_ns = {0, 0}, .end_ns = {10, 10}}};
   const Profile profile = Profile::Create(std::move(draft)).value();
   ScenarioDraft asked;
-  asked.servers() = {};
+  asked.servers() = {.servers = 1};
   const absl::Status status = CheckCollectives(profile, Resolved(profile, asked));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   ASSERT_EQ(DetailsOf(status).faults.size(), 1U);

@@ -106,8 +106,9 @@ TEST(DiagnosisTest, FindsTheStragglerAndWhatItCosts) {
 TEST(DiagnosisTest, SaysWhatALinkBoundJobGains) {
   const Profile profile = AllReduceProfile();
   const DiagnosisQuery query =
-      QueryOf(profile,
-              {.workers = 4, .bandwidth_bytes_per_second = 2e7, .communication = AllReduceDraft{}});
+      QueryOf(profile, {.workers = 4,
+                        .bandwidth_bytes_per_second = 2e7,
+                        .communication = AllReduceDraft{.latency_seconds = 0}});
   const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
   CheckDiagnosis(diagnosis);
   EXPECT_EQ(diagnosis.path.straggler, -1);

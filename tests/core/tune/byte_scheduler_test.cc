@@ -392,7 +392,8 @@ TEST(ByteSchedulerSimulationTest, AnOptimizerOfAllIsSharedByTheBytes) {
       TrainingOf({{.forward_seconds = 1e-6, .backward_seconds = 2e-6, .bytes = 4000},
                   {.forward_seconds = 1e-6, .backward_seconds = 2e-6, .bytes = 6000}},
                  1000);
-  EXPECT_NEAR(SimulatedSeconds(profile, {.partition_bytes = 2000,
+  EXPECT_NEAR(SimulatedSeconds(profile, {.latency_seconds = 0,
+                                         .partition_bytes = 2000,
                                          .byte_scheduler = ByteSchedulerDraft{.credit_bytes = 1}}),
               13.6e-6, 2e-12);
 }

@@ -136,7 +136,7 @@ std::string Percent(double share) { return absl::StrFormat("%+.1f %%", 100 * sha
 TEST(OptimizeCommunicationTest, WhatIsChosenIsWhatTheReasonSays) {
   std::mt19937 random(11);
   int gains_little = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 120; ++round) {
     SCOPED_TRACE(round);
     std::vector<int64_t> bytes;
     std::vector<int64_t> lengths;
