@@ -204,7 +204,7 @@ class ImportRecordingTest(ServerTest):
 
     def test_what_is_missing_is_named(self):
         self.assertIn("no partition_graphs", self.refused(recording(graphs=False)).violations["recording"])
-        self.assertIn("no step_stats", self.refused(b"").violations["recording"])
+        self.assertIn("the file is empty", self.refused(b"").violations["recording"])
         self.assertIn("header.run_metadata.batch_size", self.refused(recording(), options=store.RunMetadataOptions(platform=PLATFORM)).violations)
         self.assertIn("header.run_metadata.platform.bandwidth_bytes_per_second", self.refused(recording(), options=store.RunMetadataOptions(batch_size=1)).violations)
 

@@ -123,7 +123,7 @@ class KindOfJobTest(ServerTest):
         for method in METHODS:
             with self.subTest(method=method):
                 violations = self.refused(method, gradients(), {"parameter_servers": {"synchronization": "SYNCHRONOUS"}})
-                self.assertIn("set parameter_servers.servers", violations["scenario.parameter_servers.synchronization"])
+                self.assertIn("ask about a job with servers (--servers N; in a request, parameter_servers.servers)", violations["scenario.parameter_servers.synchronization"])
                 self.assertIn("scenario.parameter_servers", self.refused(method, gradients(), {"parameter_servers": {}}))
         jobs = [{"id": "a", "inline_profile": gradients(), "max_workers": 2, "scenario": {"parameter_servers": {"first_come": {}}}}]
         request = from_json(allocation_pb2.AllocateWorkersRequest(), {"jobs": jobs, "capacity": {"workers": 2}})
@@ -189,7 +189,7 @@ class KindOfJobTest(ServerTest):
         self.assertEqual((answer.scenario.all_reduce.buckets.first_bytes, answer.scenario.all_reduce.buckets.cap_bytes), (1 << 20, 25 << 20))
         self.assertTrue(all(each.message.endswith(".") for each in told.values()))
         # What is in force may be asked for, and then nothing is assumed.
-        again, told = self.predicted(gradients(), {"all_reduce": {"algorithm": "RING", "latency_seconds": 25e-6, "buckets": {}}}, workers=4)
+        again, told = self.predicted(gradients(), {"all_reduce": {"algorithm": "RING", "latency_seconds": 25e-6, "buckets": {"cap_bytes": 25 << 20}}}, workers=4)
         self.assertEqual((again.steps_per_second, told), (answer.steps_per_second, {}))
         free, told = self.predicted(gradients(), {"all_reduce": {"algorithm": "RING", "latency_seconds": 0, "unfused": {}}}, workers=4)
         self.assertAlmostEqual(free.steps_per_second * (0.030 + 6 * 0.00025) / 4, 1, delta=1e-6)

@@ -139,8 +139,8 @@ class SyncTest(FolderTest):
         self.assertIn("trace.import beside it", self.sync(status=1)[1])
         for flags, fault in (
             ("--batch-size 128", "--bandwidth"),
-            (TRACE_FLAGS + "--save /tmp/elsewhere", "--save and --id mean nothing"),
-            (TRACE_FLAGS + "--id other", "--save and --id mean nothing"),
+            (TRACE_FLAGS + "--save /tmp/elsewhere", "--save, --id and --replace mean nothing"),
+            (TRACE_FLAGS + "--id other", "--save, --id and --replace mean nothing"),
             (TRACE_FLAGS + "--graph ../secret", "is not beside it"),
             (TRACE_FLAGS + "--graph secret", "there is no file"),
             (TRACE_FLAGS + "--steps 3", "does not apply"),
