@@ -189,7 +189,7 @@ absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
 absl::StatusOr<double> ParseSeconds(std::string_view text) {
   const absl::StatusOr<std::chrono::nanoseconds> time = ParseDuration(text);
   if (!time.ok()) return time.status();
-  return static_cast<double>(time->count()) * 1e-9;
+  return static_cast<double>(time->count()) / 1e9;
 }
 
 absl::StatusOr<std::vector<int32_t>> ParseWorkerList(std::string_view text) {

@@ -289,7 +289,7 @@ TEST(ClusterFlagTest, ItsFiguresAreAMessageBesideTheFlags) {
 TEST(ClusterFlagTest, SaysWhichFiguresAreInForce) {
   EXPECT_EQ(Explain({"--cluster", "dgx-a100"}).text,
             "cluster: dgx-a100: workers-per-node 8, bandwidth 192GB/s (measured), latency 4.7us, "
-            "intra-bandwidth 204GB/s (measured), intra-latency 3.4us, algorithm ring\n");
+            "intra-bandwidth 204GB/s (measured), intra-latency 3.4us (measured), algorithm ring\n");
   EXPECT_EQ(
       Explain({"--cluster", "dgx-a100", "--bandwidth", "1GB/s", "--latency", "1us",
                "--workers-per-node", "4", "--intra-bandwidth", "2GB/s", "--intra-latency", "2us"})
