@@ -34,11 +34,9 @@ std::string BasisOf(const ClusterPreset& cluster, std::string_view name) {
 
 // The object of the file, and the scenario that a request has for it.
 ordered_json JsonOf(const ClusterPreset& cluster) {
-  v1::Scenario scenario;
-  *scenario.mutable_cluster() = cluster.wire;
-  ordered_json wire = ordered_json::parse(ToJson(scenario));
-  wire.erase("workers");  // the request's own
-  return {{"cluster", ordered_json::parse(cluster.definition)}, {"scenario", std::move(wire)}};
+  ordered_json scenario;
+  scenario["cluster"] = ordered_json::parse(ToJson(cluster.wire));
+  return {{"cluster", ordered_json::parse(cluster.definition)}, {"scenario", std::move(scenario)}};
 }
 
 std::string ListText(const std::vector<ClusterPreset>& clusters) {

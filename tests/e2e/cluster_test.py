@@ -67,6 +67,7 @@ class ClusterTest(ServerTest):
 
     def test_the_scenarios_own_figures_go_before_the_clusters(self):
         answer = self.predicted(training(), workers=16, cluster=DGX, bandwidth_bytes_per_second=1e9, all_reduce={"latency_seconds": 1e-3})
+        # Both all-reduces are longer than the computation beside them, and the second waits for the first.
         self.assertAlmostEqual(16 / answer.steps_per_second, 0.031 + 2 * 30 * (1e-3 + 10e6 / 16e9), delta=1e-6)
         self.assertEqual(answer.scenario.all_reduce.workers_per_node, 8)
 
@@ -185,9 +186,15 @@ class ClusterTest(ServerTest):
     def test_a_field_of_a_file_keeps_its_path(self):
         jobs = self.write("jobs.json", {"jobs": [{"id": "a", "profile": self.job, "scenario": {"all_reduce": {"latency_seconds": 20}}}], "capacity": {"workers": 2}})
         code, out, errors = stepcast("allocate", jobs)
-        # What is wrong with one job is told of it, beside the others' shares.
-        self.assertEqual(code, 0)
-        self.assertIn("error (a): scenario.all_reduce.latency_seconds: 20 is not from 0 to 10", out + errors)
+        self.assertEqual(code, 0, errors)
+        self.assertIn("error (a): scenario.all_reduce.latency_seconds: 20 is not from 0 to 10\n", out)
+        # Of all jobs alike, a field of the file and a flag in its place.
+        cases = (({"capacity": {"workers": 0}}, (), "capacity.workers: 0"), ({"capacity": {"workers": 2}}, ("--workers", "0"), "--workers: 0"))
+        for capacity, flags, text in cases:
+            jobs = self.write("jobs.json", {"jobs": [{"id": "a", "profile": self.job}], **capacity})
+            code, _, errors = stepcast("allocate", jobs, *flags)
+            self.assertEqual(code, 1, errors)
+            self.assertIn(f"error: INVALID_ARGUMENT: REQUEST_INVALID: {text}", errors)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ TEST(UnitTest, NothingNeedsNone) {
   EXPECT_EQ(*ParseBytes("0"), 0);
   EXPECT_EQ(*ParseDuration("0"), std::chrono::nanoseconds(0));
   EXPECT_EQ(*ParseSeconds("0.0"), 0);
+  EXPECT_EQ(*ParseSeconds("14us"), 1.4e-5);
 }
 
 TEST(ParseRateTest, RefusesWhatItCannotBeSureOf) {
