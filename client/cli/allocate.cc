@@ -111,7 +111,7 @@ class AllocateQuestion : public Question {
     if (read_.has_value()) return *read_;
     read_.emplace(v1::AllocateWorkersRequest());
     const absl::StatusOr<std::string> text = ReadTextInput(path_, "jobs as JSON");
-    const absl::Status status = text.ok() ? FromJson(*text, **read_) : text.status();
+    const absl::Status status = text.ok() ? InFile(path_, FromJson(*text, **read_)) : text.status();
     if (!status.ok()) *read_ = status;
     return *read_;
   }

@@ -171,6 +171,15 @@ absl::StatusOr<v1::Profile> ParseProfileInput(std::string_view bytes, const std:
                    is_likely ? "" : absl::StrCat("; it looks like ", std::string(TextOf(kind)))));
 }
 
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  absl::Status named(status.code(), absl::StrCat(InputAt(path).Name(), ": ", status.message()));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    named.SetPayload(type, payload);
+  });
+  return named;
+}
+
 absl::Status NamingFiles(const absl::Status& status,
                          const std::map<std::string, std::string>& names) {
   const auto name_of = [&names](const std::string& field) -> std::string {

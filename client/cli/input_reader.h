@@ -49,6 +49,9 @@ absl::StatusOr<v1::Profile> ReadProfileInput(const std::string& path);
 // The bytes that ReadProfileBytes gave. `path` is for messages.
 absl::StatusOr<v1::Profile> ParseProfileInput(std::string_view bytes, const std::string& path);
 
+// The status, its message behind the name of the file that it is about.
+absl::Status InFile(const std::string& path, const absl::Status& status);
+
 // The status with the faults of the service's request renamed to the files that it was made of:
 // `chunk` and `recording` become the name of a file, `line 3` that and the line. `names` are by the
 // path of the field.

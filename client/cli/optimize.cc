@@ -120,7 +120,7 @@ class OptimizeQuestion : public Question {
  private:
   void ReadCosts(const std::string& path) {
     const absl::StatusOr<std::string> text = ReadTextInput(path, "costs as JSON");
-    const absl::Status status = text.ok() ? FromJson(*text, costs_) : text.status();
+    const absl::Status status = text.ok() ? InFile(path, FromJson(*text, costs_)) : text.status();
     if (!status.ok()) throw CLI::ValidationError("--costs", std::string(status.message()));
     v1::OptimizeJobRequest others = costs_;
     others.clear_fused_costs();

@@ -192,7 +192,8 @@ class FitContentionCommand : public Command {
         ReadTextInput(path_, "lines of kind,threads,size_bytes,seconds");
     if (!text.ok()) return text.status();
     const size_t first = text->find_first_not_of(" \t\r\n");
-    if (first != std::string::npos && (*text)[first] == '{') return FromJson(*text, request);
+    if (first != std::string::npos && (*text)[first] == '{')
+      return InFile(path_, FromJson(*text, request));
     return ContentionTable(*text).ReadInto(request);
   }
 

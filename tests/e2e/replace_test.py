@@ -128,7 +128,7 @@ class ReplaceTest(ServerTest):
         nobody.name = "profiles/jop"
         details = self.refused(self.update, nobody)
         self.assertEqual((details.code, details.reason, details.resource), (grpc.StatusCode.NOT_FOUND, "PROFILE_NOT_FOUND", "profiles/jop"))
-        self.assertEqual(details.metadata["similar"], "job")
+        self.assertEqual(details.metadata["similar"], "profiles/job")
         nobody.etag = "e"
         details = self.refused(self.update, nobody, allow_missing=True)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.ABORTED, "ETAG_MISMATCH"))
@@ -148,7 +148,7 @@ class ReplaceTest(ServerTest):
     def test_a_profile_beyond_a_message_is_replaced_by_an_upload(self):
         large = recorded()
         step = large["steps"][0]
-        large["steps"] = [step] * (5 * 2**20 // len(json.dumps(step)) * 12)
+        large["steps"] = [step] * 9_900
         size = len(message(large).SerializeToString())
         self.assertGreater(size, 4 * 2**20)
         details = self.refused(self.upload, large, profile_id="job")

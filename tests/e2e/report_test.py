@@ -435,7 +435,7 @@ class CommandTest(ServerTest):
             ((), 2, "PROFILE"),
             ((os.path.join(self.folder, "no_file.json"),), 2, "no_file.json"),
             ((self.file, "--workers", "0"), 2, "--workers"),
-            ((self.file, "--servers", "0"), 1, "parameter_servers"),
+            ((self.file, "--servers", "0"), 1, "--servers: 0 is not from 1 to 256"),
             ((self.write("bad.json", small(batch_size=0)),), 1, "batch_size"),
         ]
         for arguments, status, word in cases:

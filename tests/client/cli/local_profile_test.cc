@@ -276,7 +276,7 @@ TEST_F(LocalProfileTest, SaysWhatIsWrongWithATableOfContention) {
     EXPECT_THAT(outcome.err, HasSubstr(wrong)) << text;
   };
   const std::string columns = "kind,threads,size_bytes,seconds\n";
-  says("", "no line names the columns");
+  says("", "bad.csv: the file is empty");
   says("kind,threads\n", "line 1: must name the columns");
   says(columns + "alone,1,2\n", "line 2: has 3 of 4 columns");
   says(columns + "beside,1,2,3\n", "\"beside\" is none of alone, overlapped, computation");

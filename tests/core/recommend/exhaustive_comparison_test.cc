@@ -195,7 +195,9 @@ TEST(ExhaustiveComparisonTest, RandomJobs) {
   }
   total.Print("all");
   STEPCAST_SKIP_SHARES_UNDER_SANITIZERS();
-  EXPECT_LE(3 * total.searched, total.exhaustive);
+  // A third is tried; what would help those that are told takes runs of its own, of whose changes
+  // some are run in full.
+  EXPECT_LE(100 * total.searched, 36 * total.exhaustive);
 }
 
 TEST(ExhaustiveComparisonTest, MeasuredLayerProfiles) {

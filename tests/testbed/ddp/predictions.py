@@ -34,7 +34,7 @@ STEPS = "1000"
 def import_trace(stepcast, trace, batch, bytes_per_second, folder):
     """A profile of the trace, as a file in the folder."""
     path = pathlib.Path(folder) / f"{pathlib.Path(trace).name.removesuffix('.json.gz')}.profile.json"
-    run(stepcast, "profile", "import", trace, "--format", "pytorch", "--batch-size", batch, "--bandwidth", bytes_per_second, "--local", "--save", path)
+    run(stepcast, "profile", "import", trace, "--format", "pytorch", "--batch-size", batch, "--bandwidth", f"{bytes_per_second}B/s", "--local", "--save", path)
     return path
 
 
@@ -49,7 +49,7 @@ def predict(stepcast, profile, point, algorithm="gloo", constants=None):
     if not point.groups:
         options += ["--workers", point.workers]
     reply = run(
-        stepcast, "predict", "--local", profile, "--algorithm", algorithm, "--bandwidth", f"{constants.share * point.bytes_per_second:.0f}",
+        stepcast, "predict", "--local", profile, "--algorithm", algorithm, "--bandwidth", f"{constants.share * point.bytes_per_second:.0f}B/s",
         "--bucket-cap", f"{point.cap_mib}MiB", "--steps", STEPS, "--output", "json", *options,
     )
     return json.loads(reply)["predictions"][0]
@@ -142,7 +142,7 @@ def advise(stepcast, profile, caps):
         run(
             stepcast, "tune", "--local", profile, "--workers", default.workers, "--bucket-cap", "25MiB", "--algorithm", "gloo", "--concurrent", CONCURRENT,
             "--latency", f"{constants.latency:.9f}s", "--reduction-seconds-per-byte", f"{constants.addition:.6e}",
-            "--bandwidth", f"{constants.share * default.bytes_per_second:.0f}", "--steps", STEPS,
+            "--bandwidth", f"{constants.share * default.bytes_per_second:.0f}B/s", "--steps", STEPS,
             "--method", "as-recorded", "--method", "ddp-buckets", *options, "--output", "json",
         )
     )

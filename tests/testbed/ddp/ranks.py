@@ -79,7 +79,7 @@ def read(folder, stepcast, work):
             traces = [pathlib.Path(folder) / trace for trace in entry["traces"]]
             reply = predictions.run(
                 stepcast, "profile", "import", *traces, "--format", "pytorch", "--batch-size", entry["batch"], "--bandwidth",
-                payload_bytes_per_second(entry["rate"]), "--local", "--save", profile, "--output", "json",
+                f"{payload_bytes_per_second(entry['rate'])}B/s", "--local", "--save", profile, "--output", "json",
             )
             found.append(Recording(entry, profile, json.loads(reply)["recording"]))
     return found

@@ -44,7 +44,7 @@ def import_differences(recorder, stepcast, profile, folder):
     path = folder / "recording.pb"
     imported_path = folder / "imported.json"
     path.write_bytes(subprocess.run([recorder], input=json.dumps(profile).encode(), capture_output=True, check=True).stdout)
-    bandwidth = str(profile["platform"]["bandwidth_bytes_per_second"])
+    bandwidth = f"{profile['platform']['bandwidth_bytes_per_second']}B/s"
     subprocess.run(
         [stepcast, "profile", "import", path, "--format", "run-metadata", "--batch-size", str(profile["batch_size"]), "--bandwidth", bandwidth,
          "--local", "--save", imported_path],
