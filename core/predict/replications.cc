@@ -102,7 +102,7 @@ constexpr double kNearlyPrecise = 1.7;
 constexpr int32_t kOpeningSamples = 16;
 constexpr int32_t kOpeningSteps = 40;
 constexpr int32_t kOpeningStepsOfAll = 400;
-constexpr double kOpeningShare = 0.25;
+constexpr double kOpeningShare = 0.5;
 constexpr int32_t kOpeningWarmup = 5;
 // Shares of steps per second to which short runs tell a gain.
 constexpr double kErrorOfNothingRandom = 0.002;
