@@ -373,8 +373,15 @@ void ScenarioFlags::CheckStreams() const {
 }
 
 v1::Scenario ScenarioFlags::scenario() const {
+  v1::Scenario scenario = Asked();
+  // What asks for no communication is the same request without it, whose answer may be known.
+  const bool says_kind = scenario.has_parameter_servers() || scenario.has_all_reduce();
+  if (says_kind && !names_kind_) scenario.set_recorded_kind_only(true);
+  return scenario;
+}
+
+v1::Scenario ScenarioFlags::Asked() const {
   v1::Scenario scenario = scenario_;
-  scenario.set_recorded_kind_only(!names_kind_);
   if (cluster_.has_value()) *scenario.mutable_cluster() = cluster_->wire;
   if (!streams_.has_value() && !window_bytes_.has_value() && !quantum_bytes_.has_value())
     return scenario;

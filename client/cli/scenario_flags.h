@@ -47,6 +47,8 @@ class ScenarioFlags {
   void Explain(const Session& session) const;
 
  private:
+  // All that flags say, but for recorded_kind_only.
+  v1::Scenario Asked() const;
   enum class Streams { kWhole, kWindow, kRoundRobin };
 
   // Throws CLI::ValidationError where flags of streams contradict each other.

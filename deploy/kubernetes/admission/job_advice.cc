@@ -25,10 +25,11 @@ using nlohmann::json;
 constexpr char kPrefix[] = "stepcast.dev/";
 constexpr char kCompletionsFollow[] = "kueue.x-k8s.io/job-completions-equal-parallelism";
 // Asked for by users, then written back.
-constexpr std::array<std::string_view, 12> kKnown{"min",
+constexpr std::array<std::string_view, 13> kKnown{"min",
                                                   "max",
                                                   "objective",
                                                   "examples",
+                                                  "intra-bandwidth",
                                                   "mode",
                                                   "workers-per-pod",
                                                   "replicated-job",
@@ -415,7 +416,7 @@ absl::StatusOr<JobQuestion> QuestionOf(const Review& review, const v1::Prices& p
   const std::string* profile = FindText(review.object, "labels", absl::StrCat(kPrefix, "profile"));
   if (absl::Status set = client::SetAdviceField("profile", *profile, asked.question); !set.ok())
     return set;
-  for (const char* field : {"objective", "examples"}) {
+  for (const char* field : {"objective", "examples", "intra-bandwidth"}) {
     const std::string* text = Annotation(review, field);
     if (text == nullptr) continue;
     if (absl::Status set = client::SetAdviceField(field, *text, asked.question); !set.ok())

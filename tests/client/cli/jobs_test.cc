@@ -75,7 +75,7 @@ TEST(JobTextTest, AStateHasItsOwnName) {
 
 TEST(JobTextTest, NothingInItDrivesATerminal) {
   const Operation job = With(R"pb(replica: "\033[2J\n")pb");
-  EXPECT_THAT(JobText(job), HasSubstr("server      [2J"));
+  EXPECT_THAT(JobText(job), HasSubstr("server     \\x1b[2J\\x0a"));
   EXPECT_THAT(JobText(job), Not(HasSubstr("\x1b")));
 }
 

@@ -33,7 +33,10 @@ TEST(LocalConnectionTest, PredictsWhatCanBeWorkedOutByHand) {
   EXPECT_NEAR(prediction.step_time().p50().nanos(), 5e6, 5e3);
   EXPECT_EQ(prediction.scenario().workers(), 1);
   EXPECT_EQ(prediction.scenario().bandwidth_bytes_per_second(), 1e6);
-  EXPECT_EQ(prediction.bottleneck(), v1::Operation::WORKER);
+  EXPECT_EQ(prediction.most_used(), v1::Operation::WORKER);
+  // Links twice as fast take 1 ms from 5, as a processor twice as fast would, and are named first.
+  EXPECT_EQ(prediction.bottleneck(), v1::Operation::DOWNLINK);
+  EXPECT_NEAR(prediction.bottleneck_gain(), 0.25, 1e-3);
   EXPECT_FALSE(reply->options().has_steps_per_worker());
   EXPECT_EQ(prediction.steps_per_worker(), 1000) << "nothing is random";
 }
@@ -101,8 +104,8 @@ TEST(LocalConnectionTest, KeepsProfilesAsLongAsItLives) {
   const auto get = Proto<v1::GetProfileRequest>(R"pb(name: "profiles/tiny")pb");
   auto read = client.GetProfile(get);
   ASSERT_TRUE(read.ok()) << read.status();
-  for (const char* output :
-       {"name", "digest", "etag", "create_time", "size_bytes", "operation_count", "step_count"}) {
+  for (const char* output : {"name", "digest", "etag", "create_time", "update_time", "size_bytes",
+                             "operation_count", "step_count"}) {
     read->GetReflection()->ClearField(&*read, v1::Profile::descriptor()->FindFieldByName(output));
   }
   read->mutable_platform()->clear_parsing_overhead();

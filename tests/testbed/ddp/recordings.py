@@ -70,7 +70,7 @@ def _point(one, measured, standard_error, rate, fitted, groups=(), note=""):
 
 
 def _groups(run):
-    return {"slowlink-w4": ("3", f"1:1:{payload_bytes_per_second(5e8):.0f}"), "straggler-w4": ("3", f"1:{1 / 1.5:.6f}")}.get(run, ())
+    return {"slowlink-w4": ("3", f"1:1:{payload_bytes_per_second(5e8):.0f}B/s"), "straggler-w4": ("3", f"1:{1 / 1.5:.6f}")}.get(run, ())
 
 
 def trace_of(folder, point):
