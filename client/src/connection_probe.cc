@@ -395,7 +395,10 @@ absl::Status ProbeTls(const ProbeTarget& target, const std::string& name, SSL_CT
   if (!tls.received().empty() && !LooksLikeTls(tls.received())) return absl::OkStatus();
   if (absl::Status judged = JudgeCertificate(name, tls, target.host); !judged.ok()) return judged;
   if (!is_met) return JudgeRefusal(name, was_asked, has_certificate);
-  const std::string answer = tls.Write(kGreeting) ? tls.Read() : "";
+  // Who refuses a certificate says so behind the handshake, and what is sent meanwhile would reset
+  // the connection and lose it; who takes it speaks first, too.
+  std::string answer = was_asked ? tls.Read() : "";
+  if (answer.empty() && tls.Write(kGreeting)) answer = tls.Read();
   if (LooksLikeHttp2(answer)) return absl::OkStatus();
   if (LooksLikeHttp1(answer)) return NoGrpc(name);
   return JudgeRefusal(name, was_asked, has_certificate);

@@ -118,13 +118,14 @@ class ComputedJobTest(JobCommandTest):
             with self.subTest(question):
                 expected = self.refused(*question)
                 job = self.start(*question)
+                typed = expected
                 # Flags are named where they were typed.
                 expected = expected.replace("--steps:", "options.steps_per_worker:")
                 self.assertEqual(self.refused("job", "wait", job), expected)
                 status, out, errors = self.run_program("job", "get", job)
                 self.assertEqual((status, errors), (1, expected))
                 self.assertIn("state      failed\n", out)
-                self.assertRegex(self.refused("job", "start", *question, "--wait"), f"^started: {NAME}\n{re.escape(expected)}$")
+                self.assertRegex(self.refused("job", "start", *question, "--wait"), f"^started: {NAME}\n{re.escape(typed)}$")
 
     def test_a_job_on_a_profile_that_is_not_there_is_refused_as_its_call_is(self):
         for command in ("predict", "recommend", "order", "compare", "diagnose", "optimize"):

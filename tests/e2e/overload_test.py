@@ -7,10 +7,9 @@ from limits_test import huge
 from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
+# Far less than the ten minutes that any one computation may take, as which what takes hours counts; a refusal comes long before.
+DEADLINE_SECONDS = 60
 OPTIONS = scenario_pb2.SimulationOptions(steps_per_worker=200, warmup_steps=10, replications=2, seed=7)
-
-# A deadline that no simulation of huge() keeps on any machine; the call is refused at once, and nobody waits so long.
-UNREACHABLE_SECONDS = 60
 
 
 class OverloadTest(ServerTest):
@@ -47,18 +46,18 @@ class OverloadTest(ServerTest):
         return self.server.metric("stepcast_rejections_total", reason=reason)
 
     def test_what_cannot_be_done_in_time_is_refused_before_it_begins(self):
-        details = self.refused(huge(), timeout=UNREACHABLE_SECONDS)
+        details = self.refused(huge(), timeout=DEADLINE_SECONDS)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.DEADLINE_EXCEEDED, "DEADLINE_UNREACHABLE"))
-        self.assertGreater(float(details.metadata["expected_seconds"]), UNREACHABLE_SECONDS)
+        self.assertGreater(float(details.metadata["expected_seconds"]), DEADLINE_SECONDS)
         self.assertEqual(self.server.metric("stepcast_job_seconds_count", pool="simulation"), 0)
         self.assertEqual(self.rejections("DEADLINE_UNREACHABLE"), 1)
 
     def test_a_deadline_that_the_wait_will_break_is_refused_with_when_to_come_again(self):
         self.occupy()
-        details = self.refused(prediction.PredictThroughputRequest(inline_profile=message(recorded()), options=OPTIONS), timeout=UNREACHABLE_SECONDS)
+        details = self.refused(prediction.PredictThroughputRequest(inline_profile=message(recorded()), options=OPTIONS), timeout=DEADLINE_SECONDS)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.RESOURCE_EXHAUSTED, "DEADLINE_UNREACHABLE"))
         self.assertGreater(details.retry_delay_seconds, 0)
-        self.assertGreater(float(details.metadata["expected_wait_seconds"]), UNREACHABLE_SECONDS)
+        self.assertGreater(float(details.metadata["expected_wait_seconds"]), DEADLINE_SECONDS)
 
     def test_a_full_queue_names_its_limit_and_when_to_come_again(self):
         self.occupy(waiting=2)

@@ -529,7 +529,7 @@ class BrowserTest(ServerTest):
         for visit in self.look(url, once=True)["visits"]:
             self.assertEqual(visit["parts"][0], "finds")
             gains = [float(gain.strip("+ %").replace(",", "")) for gain, _ in visit["finds"]]
-            self.assertGreater(len(gains), 2)
+            self.assertGreater(len(gains), 1)
             self.assertEqual(gains, sorted(gains, reverse=True))
             self.assertEqual(visit["finds"][0][1], "all-reduces instead of parameter servers")
             # The rows of the plot have the same order, behind the job as it is.

@@ -99,7 +99,8 @@ TEST_F(LocalProfileTest, ImportsATraceOfPyTorchByItsFirstBytes) {
               HasSubstr("--steps or --seed does not apply to a trace of PyTorch"));
   EXPECT_THAT(Run(with({"--format", "timeline", "--step-seconds", "1"})).err,
               HasSubstr("--step-seconds does not apply to a timeline"));
-  EXPECT_THAT(Run(with({"--step-seconds", "0"})).err, HasSubstr(": --step-seconds: 0 is not above 0"));
+  EXPECT_THAT(Run(with({"--step-seconds", "0"})).err,
+              HasSubstr(": --step-seconds: 0 is not above 0"));
 }
 
 TEST_F(LocalProfileTest, ImportsTracesOfChakraAndTimelinesOfHorovod) {

@@ -321,7 +321,7 @@ TEST_F(LocalProgramTest, WhatTheServiceRefusesEndsWithOne) {
   const Outcome outcome =
       Run({"--local", "predict", tiny_, "--workers", "5000", "--replications", "0"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("  --workers: "));
+  EXPECT_THAT(outcome.err, HasSubstr("  --workers, number 1: "));
   EXPECT_THAT(outcome.err, HasSubstr("  --replications: "));
 }
 
@@ -428,7 +428,7 @@ TEST_F(LocalProgramTest, DiagnosesAJob) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["workers"].size(), 2);
-  EXPECT_EQ(json["whatIfs"].size() + json["leftOut"].size(), 7);
+  EXPECT_EQ(json["whatIfs"].size() + json["leftOut"].size(), 9);
   EXPECT_EQ(json["prediction"]["scenario"]["workers"], 2);
   const Outcome table = Run(command);
   EXPECT_EQ(table.exit_code, 0) << table.err;
