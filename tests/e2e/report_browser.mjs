@@ -58,6 +58,8 @@ async function slider(page) {
 async function visit(colorScheme, width) {
   const context = await browser.newContext({colorScheme, viewport: {width, height: 900}, deviceScaleFactor: 1});
   const page = await context.newPage();
+  // Only a hang ends a wait: a machine may be as busy as it likes.
+  page.setDefaultTimeout(600_000);
   const found = {theme: colorScheme, width, console: [], requests: [], refused: []};
   page.on('console', (message) => found.console.push(`${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => found.console.push(`uncaught: ${error.message}`));
