@@ -174,9 +174,8 @@ absl::StatusOr<v1::Profile> ParseProfileInput(std::string_view bytes, const std:
 absl::Status InFile(const std::string& path, const absl::Status& status) {
   if (status.ok()) return status;
   absl::Status named(status.code(), absl::StrCat(InputAt(path).Name(), ": ", status.message()));
-  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
-    named.SetPayload(type, payload);
-  });
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
   return named;
 }
 

@@ -50,7 +50,8 @@ TEST(SettingsTest, EverySettingIsTaken) {
   const std::string pem = FileWith("pem", "PEM");
   const auto settings = Parse(absl::StrCat(
       "server: predictor:1\nmode: set\nraise-min: true\nwait: 5ms\ncall-timeout: 3s\nkeep: 1m\n"
-      "workers-per-node: 4\nintra-bandwidth: 300e9\nobjective: efficiency=0.8\nworker-hour: 2.5\nnode-hour: 20\ntls: true\n"
+      "workers-per-node: 4\nintra-bandwidth: 300e9\nobjective: efficiency=0.8\nworker-hour: "
+      "2.5\nnode-hour: 20\ntls: true\n"
       "token-file: ",
       token, "\ntls-ca: ", pem, "\ntls-cert: ", pem, "\ntls-key: ", pem, "\n"));
   ASSERT_TRUE(settings.ok()) << settings.status();
