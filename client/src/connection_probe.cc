@@ -73,6 +73,8 @@ class Socket {
   // Empty: it is connected.
   const std::string& failure() const { return failure_; }
   bool is_local() const { return is_local_; }
+  // True if the other end has closed it.
+  bool is_closed() const { return is_closed_; }
 
   bool Send(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -89,6 +91,7 @@ class Socket {
     std::array<char, 4096> buffer;
     while (Await(POLLIN)) {
       const ssize_t read = recv(file_, buffer.data(), buffer.size(), 0);
+      is_closed_ = read == 0 || (read < 0 && errno == ECONNRESET);
       if (read >= 0) return {buffer.data(), static_cast<size_t>(read)};
       if (errno != EAGAIN && errno != EINTR) break;
     }
@@ -147,6 +150,7 @@ class Socket {
   int file_ = -1;
   std::string failure_;
   bool is_local_ = false;
+  bool is_closed_ = false;
 };
 
 // A TLS connection over a socket. OpenSSL's own writing would raise SIGPIPE.
@@ -360,7 +364,10 @@ absl::Status JudgeCertificate(const std::string& name, const TlsConnection& tls,
 }
 
 // What the server has against us after it showed its own certificate; OK: nothing is known.
-absl::Status JudgeRefusal(const std::string& name, bool was_asked, bool has_certificate) {
+// `is_closed`: the server ended the connection. gRPC's does without a word where it does not take
+// the certificate.
+absl::Status JudgeRefusal(const std::string& name, bool was_asked, bool has_certificate,
+                          bool is_closed) {
   const unsigned long error = ERR_peek_last_error();
   const bool is_alert = ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) >= 1000;
   if (!was_asked) return absl::OkStatus();
@@ -368,10 +375,11 @@ absl::Status JudgeRefusal(const std::string& name, bool was_asked, bool has_cert
     return Mistake("CLIENT_CERTIFICATE_MISSING",
                    absl::StrCat("the server at ", name, " asks for a client's certificate"));
   }
-  if (!is_alert) return absl::OkStatus();
-  return Mistake("CLIENT_CERTIFICATE_REFUSED",
-                 absl::StrCat("the server at ", name, " refuses the client's certificate: ",
-                              ERR_reason_error_string(error)));
+  if (!is_alert && !is_closed) return absl::OkStatus();
+  return Mistake(
+      "CLIENT_CERTIFICATE_REFUSED",
+      absl::StrCat("the server at ", name, " refuses the client's certificate: ",
+                   is_alert ? ERR_reason_error_string(error) : "it closes the connection"));
 }
 
 // Of a client that speaks TLS.
@@ -394,14 +402,14 @@ absl::Status ProbeTls(const ProbeTarget& target, const std::string& name, SSL_CT
   if (LooksLikeHttp2(tls.received()) && !LooksLikeTls(tls.received())) return NoTls(name);
   if (!tls.received().empty() && !LooksLikeTls(tls.received())) return absl::OkStatus();
   if (absl::Status judged = JudgeCertificate(name, tls, target.host); !judged.ok()) return judged;
-  if (!is_met) return JudgeRefusal(name, was_asked, has_certificate);
+  if (!is_met) return JudgeRefusal(name, was_asked, has_certificate, socket.is_closed());
   // Who refuses a certificate says so behind the handshake, and what is sent meanwhile would reset
   // the connection and lose it; who takes it speaks first, too.
   std::string answer = was_asked ? tls.Read() : "";
   if (answer.empty() && tls.Write(kGreeting)) answer = tls.Read();
   if (LooksLikeHttp2(answer)) return absl::OkStatus();
   if (LooksLikeHttp1(answer)) return NoGrpc(name);
-  return JudgeRefusal(name, was_asked, has_certificate);
+  return JudgeRefusal(name, was_asked, has_certificate, socket.is_closed());
 }
 
 bool IsProxied() {
