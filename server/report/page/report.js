@@ -164,7 +164,7 @@ function provenance() {
 function assumed(subject) {
   const found = subject.chosen.assumptions ?? [];
   if (!found.length) return null;
-  return element('p', {class: 'about'}, element('strong', {}, 'Assumed: '), found.map((one) => prose(one.message ?? `${one.field} ${one.value}`)).join('; '), '.');
+  return element('p', {class: 'about'}, element('strong', {}, 'Assumed: '), found.map((one) => prose(one.message ?? `${one.field} ${one.value}`)).join(' '));
 }
 
 function answer() {
@@ -575,7 +575,7 @@ function otherKind(subject) {
   };
   return [subheading(title),
     element('p', {}, compared.length ? `On the same links ${names[1]} would do ${compared.map((prediction) => `${comparedText(rateOf(prediction) / rateOf(subject.at(workersOf(prediction))), names[0])} with ${plural(workersOf(prediction), 'worker')}`).join(', and ')}. ` : '',
-        subject.isAllReduce ? 'Assumed: asynchronous steps, every tensor sent whole.' : 'Assumed: a ring without latency, gradients grouped as uploaded; steps are then synchronous, which changes the training too.'),
+        subject.isAllReduce ? 'Assumed: asynchronous steps, every tensor sent whole.' : 'Assumed: a ring whose messages take 25 µs beside their bytes, gradients grouped as uploaded; steps are then synchronous, which changes the training too.'),
     legend([{name: names[0], style: subject.style, shape: 'line'}, {name: names[1], style: 'series-other', shape: 'line'}]),
     lineChart({label: title, yTitle: 'examples/s', series: [{style: subject.style, points: subject.predictions.map(point)}, {style: 'series-other', points: other.map(point)}], values, start: subject.workers, text}),
     numbersTable(`${title.toLowerCase()}${isComparison ? `, ${subject.name}` : ''}`, ['workers', names[0], names[1], 'interval'],
