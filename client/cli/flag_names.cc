@@ -63,6 +63,8 @@ const std::vector<FieldFlag> kFieldFlags{
     {"options.replications", "--replications"},
     {"options.relative_precision", "--precision"},
     {"options.confidence_level", "--confidence"},
+    {"options.step_variation", "--as-recorded"},
+    {"options.model_error_fraction", "--model-error"},
     {"options.time_budget", "--time-budget"},
     {"options.seed", "--seed"},
     {"options.start", "--staggered"},

@@ -31,8 +31,19 @@ void SimulationFlags::Declare(CLI::App& app) {
                          "Stop when the interval's half-width is below this share of the value",
                          [this](double share) { options_.set_relative_precision(share); })
       ->group(kSimulationGroup);
-  AddValueOption<double>(app, "--confidence", "LEVEL", "Coverage of the interval (default 0.95)",
+  AddValueOption<double>(app, "--confidence", "LEVEL", "Coverage of the intervals (default 0.95)",
                          [this](double level) { options_.set_confidence_level(level); })
+      ->group(kSimulationGroup);
+  app.add_flag_callback(
+         "--as-recorded",
+         [this] { options_.set_step_variation(v1::SimulationOptions::AS_RECORDED); },
+         "Repeat the recorded steps exactly, without the variation that they are a sample of")
+      ->group(kSimulationGroup);
+  AddValueOption<double>(
+      app, "--model-error", "SHARE",
+      "Mean absolute error of predictions of such jobs, for the interval of one run (default: as "
+      "last measured)",
+      [this](double share) { options_.set_model_error_fraction(share); })
       ->group(kSimulationGroup);
   AddParsedOption(
       app, "--time-budget", "TIME", "Give the best answer reached by then: 500ms, 10s",

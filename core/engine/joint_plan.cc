@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "core/engine/compute_speed.h"
+#include "core/engine/step_scaling.h"
 
 namespace stepcast {
 
@@ -232,10 +233,11 @@ std::optional<JointPlan> JointPlan::Make(const Program& program, const JointWork
 }
 
 JointTable::JointTable(const JointPlan& plan, const Program& program,
-                       const std::vector<double>& speeds)
+                       const std::vector<double>& speeds, bool whole)
     : streams_(Index(program.lanes().after_compute())),
       rows_(Index(program.step_count()) * speeds.size()),
       joints_(plan.joints().size()),
+      is_whole_(whole || (speeds == std::vector<double>{1} && program.is_whole())),
       node_lengths_(plan.nodes().size() * rows_),
       node_earliest_(plan.nodes().size() * rows_),
       joint_earliest_(plan.joints().size() * rows_),
@@ -255,7 +257,10 @@ JointTable::JointTable(const JointPlan& plan, const Program& program,
 
 void JointTable::AddRow(const JointPlan& plan, const Program& program, int32_t recorded,
                         double speed, size_t row) {
-  const auto length = [&](OpIndex op) { return AtSpeed(program.duration(recorded, op), speed); };
+  const auto length = [&](OpIndex op) {
+    const Span at_speed = AtSpeed(program.duration(recorded, op), speed);
+    return is_whole_ ? InWholeNanoseconds(at_speed) : at_speed;
+  };
   std::vector<Span> end(Index(program.size()));
   const auto latest = [&](const std::vector<OpIndex>& ops) {
     Span last;
@@ -306,16 +311,6 @@ void JointTable::AddRow(const JointPlan& plan, const Program& program, int32_t r
     rest_earliest_[i * rows_ + row] = rest;
   }
   end_earliest_[row] = latest(plan.step_end().early);
-}
-
-Span JointTable::ComputedBefore(size_t row, Span at) const {
-  const std::vector<Stretch>& stretches = computing_[row];
-  const auto after = std::upper_bound(stretches.begin(), stretches.end(), at,
-                                      [](Span a, const Stretch& b) { return a < b.first; });
-  if (after == stretches.begin()) return {};
-  const auto last = static_cast<size_t>(after - stretches.begin()) - 1;
-  return computed_before_[row][last] +
-         (std::min(at, stretches[last].second) - stretches[last].first);
 }
 
 PreparedJoint PrepareJoint(const Program& program, const JointWork& joint) {

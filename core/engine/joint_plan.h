@@ -79,8 +79,12 @@ class JointTable {
  public:
   using Stretch = std::pair<Span, Span>;  // begin and end
 
-  // One row a recorded step for each of the speeds, speed by speed.
-  JointTable(const JointPlan& plan, const Program& program, const std::vector<double>& speeds);
+  // One row a recorded step for each of the speeds, speed by speed. `whole`: durations are in whole
+  // nanoseconds, so that rows may be scaled.
+  JointTable(const JointPlan& plan, const Program& program, const std::vector<double>& speeds,
+             bool whole = false);
+  // True if all times are in whole nanoseconds.
+  bool is_whole() const { return is_whole_; }
 
   // By row: the length of a node; when a node, the step's end and a joint operation may be at the
   // earliest, by the early operations they wait for.
@@ -99,13 +103,15 @@ class JointTable {
 
   // Early computation, on any stream: merged, ascending.
   const std::vector<Stretch>& computing(size_t row) const { return computing_[row]; }
-  // The part of it that lies between two instants of the step. REQUIRES: begin <= end.
-  Span ComputedWithin(size_t row, Span begin, Span end) const {
+  // The part of it that lies between two instants of a step whose times are scale(time). REQUIRES:
+  // begin <= end.
+  template <typename Scale>
+  Span ComputedWithin(size_t row, Span begin, Span end, Scale scale) const {
     if (!has_gaps_) {
       const Stretch& all = first_computing_[row];
-      return std::max(Span{}, std::min(end, all.second) - std::max(begin, all.first));
+      return std::max(Span{}, std::min(end, scale(all.second)) - std::max(begin, scale(all.first)));
     }
-    return ComputedBefore(row, end) - ComputedBefore(row, begin);
+    return ComputedBefore(row, end, scale) - ComputedBefore(row, begin, scale);
   }
   // Early computation of one stream: begins and lengths.
   const std::vector<Stretch>& early(size_t row, size_t stream) const {
@@ -115,11 +121,22 @@ class JointTable {
  private:
   void AddRow(const JointPlan& plan, const Program& program, int32_t recorded, double speed,
               size_t row);
-  Span ComputedBefore(size_t row, Span at) const;
+  template <typename Scale>
+  Span ComputedBefore(size_t row, Span at, Scale scale) const {
+    const std::vector<Stretch>& stretches = computing_[row];
+    const auto after =
+        std::upper_bound(stretches.begin(), stretches.end(), at,
+                         [&](Span a, const Stretch& b) { return a < scale(b.first); });
+    if (after == stretches.begin()) return {};
+    const auto last = static_cast<size_t>(after - stretches.begin()) - 1;
+    return scale(computed_before_[row][last]) +
+           (std::min(at, scale(stretches[last].second)) - scale(stretches[last].first));
+  }
 
   const size_t streams_;
   const size_t rows_;
   const size_t joints_;
+  bool is_whole_;
   bool has_gaps_ = false;  // a row's early computation is of several stretches
   std::vector<Span> node_lengths_;
   std::vector<Span> node_earliest_;

@@ -36,6 +36,8 @@ class Sweep {
   size_t at_ = 0;
 };
 
+// kScales: workers' times are the table's, scaled.
+template <bool kScales>
 class JointRun {
  public:
   JointRun(const JobGraph& job, const PreparedJoint& prepared, const RunOptions& options,
@@ -51,6 +53,7 @@ class JointRun {
         joint_(job),
         first_row_(worker_count_, 0),
         row_(worker_count_),
+        scale_(kScales ? worker_count_ : 0),
         began_(worker_count_),
         begin_(worker_count_),
         end_(worker_count_),
@@ -74,7 +77,8 @@ class JointRun {
           static_cast<uint32_t>(Index(job.step_count()) * Index(found - speeds.begin()));
       if (found == speeds.end()) speeds.push_back(speed);
     }
-    if (speeds != std::vector<double>{1}) own_table_.emplace(plan_, program_, speeds);
+    if (speeds != std::vector<double>{1} || (kScales && !table_.is_whole()))
+      own_table_.emplace(plan_, program_, speeds, kScales);
   }
 
   absl::StatusOr<RunResult> Go() {
@@ -100,14 +104,28 @@ class JointRun {
   // What takes about as long as a chunk does in the plain engine.
   static constexpr int64_t kOperationsPerUnit = 4;
 
+  // A time of the table in the worker's step at hand. Of a whole number n of nanoseconds, 2520 n
+  // ticks, and a scale of q / 2520: n q ticks; 315 has an inverse among 64-bit numbers.
+  Span Scaled(Span span, size_t w) const {
+    if constexpr (kScales) {
+      return {static_cast<int64_t>((static_cast<uint64_t>(span.ticks) >> 3) * scale_[w])};
+    } else {
+      return span;
+    }
+  }
+  static constexpr uint64_t kInverseOf315 = 0x2FF2FF2FF2FF2FF3;
+
   const JointTable& table() const { return own_table_.has_value() ? *own_table_ : table_; }
 
   // Every worker's next step, from where its last one ended.
   void BeginStep() {
     began_.swap(begin_);
     begin_.swap(end_);
-    for (size_t w = 0; w < worker_count_; ++w)
+    for (size_t w = 0; w < worker_count_; ++w) {
       row_[w] = first_row_[w] + static_cast<uint32_t>(samplers_[w].Next(step_));
+      if constexpr (kScales)
+        scale_[w] = kInverseOf315 * static_cast<uint64_t>(samplers_[w].scale());
+    }
     ++step_;
     last_begin_ = *std::max_element(begin_.begin(), begin_.end());
     joint_.OnRoundBegin(last_begin_);
@@ -117,7 +135,7 @@ class JointRun {
     for (size_t w = 0; w < worker_count_; ++w) {
       const Span* const earliest = table().joints_earliest(row_[w]);
       for (size_t i = 0; i < count; ++i)
-        arrived_[i] = std::max(arrived_[i], begin_[w] + earliest[i]);
+        arrived_[i] = std::max(arrived_[i], begin_[w] + Scaled(earliest[i], w));
     }
   }
 
@@ -215,7 +233,7 @@ class JointRun {
       std::fill(at, at + worker_count_, latest);
     } else {
       for (size_t w = 0; w < worker_count_; ++w)
-        at[w] = std::max(latest, begin_[w] + earliest[row_[w]]);
+        at[w] = std::max(latest, begin_[w] + Scaled(earliest[row_[w]], w));
     }
     for (const JointPlan::Input& input : waits.inputs) {
       if (input.is_joint) continue;
@@ -229,7 +247,7 @@ class JointRun {
     Instant* const ends = &node_end_[node * worker_count_];
     Latest(latest, waits.early.empty() ? nullptr : table().node_earliest(node), waits, begins);
     const Span* const lengths = table().node_lengths(node);
-    for (size_t w = 0; w < worker_count_; ++w) ends[w] = begins[w] + lengths[row_[w]];
+    for (size_t w = 0; w < worker_count_; ++w) ends[w] = begins[w] + Scaled(lengths[row_[w]], w);
     node_after_[node] = latest;
   }
 
@@ -237,7 +255,8 @@ class JointRun {
     if (!joints_are_early_) {
       Instant* const ready = &ready_[position * worker_count_];
       for (size_t w = 0; w < worker_count_; ++w)
-        ready[w] = std::max(latest, begin_[w] + table().joint_earliest(position, row_[w]));
+        ready[w] =
+            std::max(latest, begin_[w] + Scaled(table().joint_earliest(position, row_[w]), w));
       for (const JointPlan::Input& input : waits.inputs) {
         if (input.is_joint) continue;
         const Instant* const ends = &node_end_[Index(input.index) * worker_count_];
@@ -270,7 +289,7 @@ class JointRun {
   void AddUse() {
     for (size_t s = 0; s < streams_; ++s) {
       const Span* const work = table().work(s);
-      for (size_t w = 0; w < worker_count_; ++w) work_[s] += work[row_[w]].ticks;
+      for (size_t w = 0; w < worker_count_; ++w) work_[s] += Scaled(work[row_[w]], w).ticks;
     }
     if (streams_ == 1) {
       AddUseOfOneStream();
@@ -301,8 +320,9 @@ class JointRun {
   void AddWaiting(size_t position, Over over) {
     if (joints_are_early_) {
       const Span* const earliest = table().rest_earliest(position);
-      waiting_ += Idle(begun_[position],
-                       [&](size_t w) { return std::max(over(w), begin_[w] + earliest[row_[w]]); });
+      waiting_ += Idle(begun_[position], [&](size_t w) {
+        return std::max(over(w), begin_[w] + Scaled(earliest[row_[w]], w));
+      });
       return;
     }
     first_ready_.assign(worker_count_, kEndOfTime);
@@ -323,7 +343,8 @@ class JointRun {
     for (size_t w = 0; w < worker_count_; ++w) {
       const Instant begin = std::min(from(w), end);
       sum += (end - begin).ticks;
-      sum -= table().ComputedWithin(row_[w], begin - begin_[w], end - begin_[w]).ticks;
+      const auto scale = [this, w](Span span) { return Scaled(span, w); };
+      sum -= table().ComputedWithin(row_[w], begin - begin_[w], end - begin_[w], scale).ticks;
     }
     for (size_t node = 0; node < plan_.nodes().size(); ++node) {
       if (node_after_[node] >= end) continue;
@@ -340,7 +361,7 @@ class JointRun {
   void AddUseOfStreams(size_t w) {
     computing_.clear();
     for (const auto& [begin, end] : table().computing(row_[w]))
-      computing_.emplace_back(begin_[w] + begin, begin_[w] + end);
+      computing_.emplace_back(begin_[w] + Scaled(begin, w), begin_[w] + Scaled(end, w));
     for (size_t node = 0; node < plan_.nodes().size(); ++node) {
       const Instant begin = node_begin_[node * worker_count_ + w];
       const Instant end = node_end_[node * worker_count_ + w];
@@ -372,8 +393,9 @@ class JointRun {
     first_ready_.resize(count);
     Instant first = kEndOfTime;
     for (size_t i = count; i-- > 0;) {
-      first = std::min(first, joints_are_early_ ? begin_[w] + table().joint_earliest(i, row_[w])
-                                                : ready_[i * worker_count_ + w]);
+      first = std::min(first, joints_are_early_
+                                  ? begin_[w] + Scaled(table().joint_earliest(i, row_[w]), w)
+                                  : ready_[i * worker_count_ + w]);
       first_ready_[i] = first;
     }
     Sweep sweep(computing_);
@@ -400,9 +422,10 @@ class JointRun {
       if (begin_[w] >= now_) continue;
       const Span done = now_ - begin_[w];
       for (size_t s = 0; s < streams_; ++s) {
-        for (const auto& [begin, length] : table().early(row_[w], s)) {
+        for (const auto& [recorded, length] : table().early(row_[w], s)) {
+          const Span begin = Scaled(recorded, w);
           if (begin >= done) break;
-          totals.by_lane[s] += std::min(length, done - begin).ticks;
+          totals.by_lane[s] += std::min(Scaled(length, w), done - begin).ticks;
         }
       }
       totals.waiting += WaitedInNext(w, done);
@@ -414,12 +437,12 @@ class JointRun {
     Span first = done;
     for (size_t i = 0; i < plan_.joints().size(); ++i) {
       if (plan_.joints()[i].inputs.empty())
-        first = std::min(first, table().joint_earliest(i, row_[w]));
+        first = std::min(first, Scaled(table().joint_earliest(i, row_[w]), w));
     }
     int64_t waited = (done - first).ticks;
     for (const auto& [begin, end] : table().computing(row_[w])) {
-      const Span from = std::max(begin, first);
-      const Span to = std::min(end, done);
+      const Span from = std::max(Scaled(begin, w), first);
+      const Span to = std::min(Scaled(end, w), done);
       if (from < to) waited -= (to - from).ticks;
     }
     return waited;
@@ -442,6 +465,7 @@ class JointRun {
   // before it, its end.
   int32_t step_ = 0;
   std::vector<uint32_t> row_;
+  std::vector<uint64_t> scale_;  // see Scaled
   std::vector<Instant> began_;
   std::vector<Instant> begin_;
   std::vector<Instant> end_;
@@ -482,7 +506,8 @@ bool HasJointWorkOnly(const JobGraph& job, const RunOptions& options) {
 
 absl::StatusOr<RunResult> RunJoint(const JobGraph& job, const PreparedJoint& prepared,
                                    const RunOptions& options, StopCheck stop) {
-  return JointRun(job, prepared, options, stop).Go();
+  if (options.scaling != nullptr) return JointRun<true>(job, prepared, options, stop).Go();
+  return JointRun<false>(job, prepared, options, stop).Go();
 }
 
 }  // namespace stepcast

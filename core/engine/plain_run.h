@@ -72,6 +72,7 @@ class PlainRun {
         holds_back_(couples_operations_ || joins_),
         meets_(has_peer_edges_ || joins_ || !job.couplings.empty()),
         slows_(job.slows_computation()),
+        scales_(options.scaling != nullptr),
         paces_(job.joint.has_paces()),
         usage_(worker_count_, lanes_),
         workers_(Index(worker_count_)),
@@ -491,6 +492,9 @@ class PlainRun {
       completed_.Add(lane);
       return;
     }
+    // Hubs' processors are no worker's.
+    if (scales_ && lanes_[lane].role != LaneRole::kHub)
+      duration = {InWholeNanoseconds(duration).ticks / StepScaling::kUnit * state.sampler.scale()};
     if (slows_ && computes) duration = AtRate(worker, lane, duration);
     events_.Set(ProcessorSlot(worker, lane), (now_ + duration).ticks);
     usage_.OnComputationStart(worker, lane, duration);
@@ -583,6 +587,7 @@ class PlainRun {
   const bool holds_back_;  // operations that are ready, for other workers
   const bool meets_;
   const bool slows_;
+  const bool scales_;
   const bool paces_;  // by the joint operation under way
   UsageMeter usage_;
   std::vector<WorkerState> workers_;

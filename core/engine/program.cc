@@ -50,7 +50,7 @@ absl::StatusOr<Program> Program::Make(ProgramDraft draft, StopCheck stop) {
   const std::vector<ProgramDraft::Dependency> dependencies = std::move(draft.dependencies);
   Program program(std::move(draft));
   if (absl::Status status = program.Connect(dependencies, stop); !status.ok()) return status;
-  if (absl::Status status = program.MeasureLongestStep(stop); !status.ok()) return status;
+  if (absl::Status status = program.MeasureSteps(stop); !status.ok()) return status;
   return program;
 }
 
@@ -79,18 +79,30 @@ absl::Status Program::Connect(const std::vector<ProgramDraft::Dependency>& depen
   return absl::OkStatus();
 }
 
-absl::Status Program::MeasureLongestStep(StopCheck stop) {
+absl::Status Program::MeasureSteps(StopCheck stop) {
   PacedStopCheck pace(stop);
   double transfers = 0;
   for (const TransferWork& work : work_) transfers += static_cast<double>(work.Total().ticks);
   const Span* at = duration_.data();
   for (int32_t row = 0; row < step_count_; ++row) {
     double ticks = transfers;
-    for (OpIndex op = 0; op < size(); ++op) ticks += static_cast<double>((at++)->ticks);
+    for (OpIndex op = 0; op < size(); ++op, ++at) {
+      ticks += static_cast<double>(at->ticks);
+      is_whole_ = is_whole_ && at->ticks % kTicksPerNanosecond == 0;
+    }
     longest_step_ticks_ = std::max(longest_step_ticks_, ticks);
     if (!pace.GoesOn(size())) return pace.status();
   }
   return absl::OkStatus();
+}
+
+Program Program::WithDurations(std::vector<Span> durations) const {
+  Program program = *this;
+  program.step_count_ = static_cast<int32_t>(durations.size() / lane_.size());
+  program.duration_ = std::move(durations);
+  // Nothing asks it to stop.
+  static_cast<void>(program.MeasureSteps([] { return absl::OkStatus(); }));
+  return program;
 }
 
 }  // namespace stepcast

@@ -155,12 +155,17 @@ class Program {
   }
   // The longest step's operations one after the other, in ticks. May be past what a Span holds.
   double longest_step_ticks() const { return longest_step_ticks_; }
+  // True if every computation takes whole nanoseconds.
+  bool is_whole() const { return is_whole_; }
+
+  // The same step with other durations. REQUIRES: step-major, of at least one step.
+  Program WithDurations(std::vector<Span> durations) const;
 
  private:
   explicit Program(ProgramDraft draft);
 
   absl::Status Connect(const std::vector<ProgramDraft::Dependency>& dependencies, StopCheck stop);
-  absl::Status MeasureLongestStep(StopCheck stop);
+  absl::Status MeasureSteps(StopCheck stop);
 
   Lanes lanes_;
   int32_t step_count_;
@@ -177,6 +182,7 @@ class Program {
   int32_t most_services_ = 1;
   int64_t chunk_count_ = 0;
   double longest_step_ticks_ = 0;
+  bool is_whole_ = true;
 };
 
 }  // namespace stepcast

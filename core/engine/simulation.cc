@@ -42,7 +42,7 @@ absl::StatusOr<RunResult> RunPlain(const JobGraph& job, const RunOptions& option
   return PlainRun(job, options, std::move(networks), stop).Go();
 }
 
-absl::Status CheckSize(const JobGraph& job) {
+absl::Status CheckSize(const JobGraph& job, bool scales) {
   // The memory of a lane is that of so many operations; with cycles there is one for each of them.
   constexpr int64_t kOperationsPerLane = 8;
   const int64_t workers = job.workers();
@@ -52,6 +52,7 @@ absl::Status CheckSize(const JobGraph& job) {
     size = std::max<int64_t>(size, program->size());
     longest_step_ticks = std::max(longest_step_ticks, program->longest_step_ticks());
   }
+  if (scales) longest_step_ticks *= double{StepScaling::kMaxScale / StepScaling::kUnit};
   if (job.joint.cycles.has_value()) size += kOperationsPerLane * job.lanes().count();
   if (workers * size > kMaxWorkerOperations) {
     const std::string operations = std::to_string(size);
@@ -88,7 +89,7 @@ absl::Status SimulatedTimeExhausted() {
 }
 
 absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& options, StopCheck stop) {
-  if (absl::Status status = CheckSize(job); !status.ok()) return status;
+  if (absl::Status status = CheckSize(job, options.scaling != nullptr); !status.ok()) return status;
   const int32_t workers = job.workers();
   const auto hubs_of = [&](int32_t network) { return job.lanes().CountOf(network); };
   const auto max_min = [&](int32_t i) {
@@ -120,7 +121,8 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
       job.networks.empty() ? NetworkSpec::Sharing::kEqual : job.networks.front().sharing;
   assert(sharing != NetworkSpec::Sharing::kTurns || (has_one_hub && hubs_alone_bind));
   const bool in_phases = hubs_alone_bind || sharing == NetworkSpec::Sharing::kEqual;
-  if (in_phases && options.fastest_path != EnginePath::kPlain && job.StepsStandAlone()) {
+  if (in_phases && options.fastest_path != EnginePath::kPlain && options.scaling == nullptr &&
+      job.StepsStandAlone()) {
     const absl::StatusOr<std::optional<PhasePlan>> plan =
         PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised, stop);
     if (!plan.ok()) return plan.status();

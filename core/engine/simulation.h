@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/engine/job_graph.h"
+#include "core/engine/step_scaling.h"
 
 namespace stepcast {
 
@@ -100,6 +102,8 @@ struct RunOptions {
   std::vector<Span> start_offsets;  // one a worker
   uint64_t seed = 1;
   uint64_t replication = 0;
+  // Of what workers' processors and hosts compute; null: as recorded.
+  std::shared_ptr<const StepScaling> scaling;
   bool keep_step_ends = false;
   TraceSink* trace = nullptr;                       // null: none
   EnginePath fastest_path = EnginePath::kMemoised;  // the fastest one that may be chosen

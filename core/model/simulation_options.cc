@@ -36,6 +36,9 @@ class OptionsResolver {
     // particular start leaves it.
     options_.start = draft_.start.value_or(
         options_.horizon == Horizon::kSteadyState ? Start::kStaggered : Start::kSimultaneous);
+    options_.step_variation = draft_.step_variation.value_or(
+        options_.horizon == Horizon::kSteadyState ? StepSource::kModelled
+                                                  : StepSource::kAsRecorded);
     if (!faults_.empty()) return FaultsError("OPTIONS_INVALID", std::move(faults_).Take());
     return options_;
   }
@@ -68,6 +71,10 @@ class OptionsResolver {
                   absl::StrCat(options_.relative_precision, " is not from 0 to 1"));
     options_.time_budget_seconds =
         draft_.time_budget_seconds.value_or(options_.time_budget_seconds);
+    options_.model_error_fraction = draft_.model_error_fraction;
+    if (!Within(options_.model_error_fraction.value_or(0), 0, 1))
+      faults_.Add("model_error_fraction",
+                  absl::StrCat(*options_.model_error_fraction, " is not from 0 to 1"));
     if (draft_.time_budget_seconds.has_value())
       CheckSeconds("time_budget", *draft_.time_budget_seconds);
     options_.confidence_level = draft_.confidence_level.value_or(options_.confidence_level);

@@ -9,6 +9,8 @@
 namespace stepcast {
 
 enum class Start : uint8_t { kSimultaneous, kStaggered };
+// The steps that workers repeat: the recorded ones, or ones that vary as those do (step_model.h).
+enum class StepSource : uint8_t { kAsRecorded, kModelled };
 enum class Horizon : uint8_t { kSteadyState, kFirstSteps, kFirstSeconds };
 
 // Options as asked for: what is empty has its default.
@@ -24,6 +26,8 @@ struct SimulationOptionsDraft {
   std::optional<int32_t> horizon_steps;
   std::optional<double> horizon_seconds;
   std::optional<double> confidence_level;
+  std::optional<StepSource> step_variation;
+  std::optional<double> model_error_fraction;
 
   friend bool operator==(const SimulationOptionsDraft&, const SimulationOptionsDraft&) = default;
 };
@@ -48,6 +52,10 @@ struct SimulationOptions {
   int32_t horizon_steps = 0;
   double horizon_seconds = 0;
   double confidence_level = 0.95;
+  StepSource step_variation = StepSource::kAsRecorded;  // of a steady state by default
+                                                              // kModelled
+  // In the place of the measured one, in the interval of a single run.
+  std::optional<double> model_error_fraction;
 
   friend bool operator==(const SimulationOptions&, const SimulationOptions&) = default;
 };

@@ -97,7 +97,7 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> PointSet::GraphOf(const Scena
   for (const Entry& entry : entries_) {
     if (RankedGraph::SharedBy(entry.runs.scenario(), scenario)) return entry.runs.graph();
   }
-  return RankedGraph::Make(profile_, scenario, stop);
+  return RankedGraph::Make(profile_, scenario, stop, options_.step_variation);
 }
 
 void PointSet::RunInFull(Entry& entry) {

@@ -81,7 +81,7 @@ namespace {
 constexpr int32_t kMinReplicationsForPrecision = 3;
 // The numbers of runs at which it is decided, where replications were not asked for, whether there
 // will be twice as many, so that their number does not depend on how many are made at once.
-constexpr int32_t kMilestones[] = {3, 5, 10};
+constexpr int32_t kMilestones[] = {1, 3, 5, 10};
 constexpr int32_t kFirstMilestoneOfServers = 5;
 constexpr int32_t kMaxUnasked = 20;
 // A half-width of the interval of single runs, as a share of the mean, that is worth more runs.
@@ -89,6 +89,8 @@ constexpr double kWideRuns = 0.05;
 // A half-width of the interval of the mean, as a share of it, that is worth more runs of workers
 // that meet in collectives.
 constexpr double kWideMean = 0.005;
+// The same beside an interval of what the recording leaves open, as a share of its half-width.
+constexpr double kEnoughOfInput = 0.2;
 // The numbers of runs at which it is decided, where no length was asked for, whether they say
 // enough.
 constexpr int32_t kFewOfALength = 5;
@@ -132,21 +134,25 @@ MeanInterval MeanOf(const std::vector<RunEstimate>& runs, double level) {
 
 absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profile& profile,
                                                                      const Scenario& scenario,
-                                                                     StopCheck stop) {
+                                                                     StopCheck stop,
+                                                                     StepSource variation) {
   absl::StatusOr<JobProgram> job = BuildJobProgram(profile, scenario, stop);
   if (!job.ok()) return job.status();
-  RankedGraph graph{.job = *std::move(job), .ranking = nullptr};
+  RankedGraph graph{.job = *std::move(job), .ranking = nullptr, .worlds = nullptr};
   if (scenario.has_servers()) {
     absl::StatusOr<Ranking> ranking = RankingOf(profile, scenario, *graph.job.program, stop);
     if (!ranking.ok()) return ranking.status();
     graph.ranking = std::make_shared<const Ranking>(*std::move(ranking));
   }
+  if (variation == StepSource::kModelled)
+    graph.worlds = std::make_shared<const Worlds>(profile, scenario, graph.job, graph.ranking);
   return std::make_shared<const RankedGraph>(std::move(graph));
 }
 
 bool RankedGraph::SharedBy(const Scenario& a, const Scenario& b) {
   if (!HaveSameJobProgram(a, b)) return false;
-  return !a.has_servers() || (a.servers().transfer_order == b.servers().transfer_order &&
+  return !a.has_servers() || (a.is_synchronous() == b.is_synchronous() &&
+                              a.servers().transfer_order == b.servers().transfer_order &&
                               a.servers().transfer_priorities == b.servers().transfer_priorities);
 }
 
@@ -197,7 +203,8 @@ void Replications::Lengthen() {
 bool Replications::IsRandom() const {
   const bool random_order =
       scenario_.has_servers() && scenario_.servers().transfer_order == TransferOrder::kRandom;
-  return graph_->job.program->step_count() > 1 || random_order || StartMatters();
+  const bool varies = graph_->worlds != nullptr && graph_->worlds->model().deviation() > 0;
+  return graph_->job.program->step_count() > 1 || varies || random_order || StartMatters();
 }
 
 // Workers that wait for each other at every step forget in the first one how they started.
@@ -224,7 +231,10 @@ int32_t Replications::Wanted() const {
 }
 
 int32_t Replications::WantedUnasked() const {
+  // One recorded step leaves so much open that a single run adds nothing to it.
+  const bool is_open = graph_->worlds != nullptr && graph_->worlds->model().steps == 1;
   for (const int32_t milestone : kMilestones) {
+    if (milestone == 1 && !is_open) continue;
     if (milestone < kFirstMilestoneOfServers && scenario_.has_servers()) continue;
     if (done() < milestone) return milestone - done();
     if (SaysEnough(milestone)) return 0;
@@ -243,7 +253,7 @@ int32_t Replications::WantedOfLength() const {
 }
 
 double Replications::Precision() const {
-  return options_.relative_precision > 0 ? options_.relative_precision : kPreciseMean;
+  return options_.relative_precision > 0 ? options_.relative_precision : EnoughOfMean(kPreciseMean);
 }
 
 double Replications::HalfWidth(int32_t runs) const {
@@ -272,7 +282,7 @@ bool Replications::SaysEnough(int32_t milestone) const {
   if (run.upper - run.lower > kWideRuns * (run.upper + run.lower)) return false;
   if (scenario_.has_servers()) return true;
   const MeanInterval mean = MeanOf(runs, options_.confidence_level);
-  return mean.half_width <= kWideMean * mean.mean;
+  return mean.half_width <= EnoughOfMean(kWideMean) * mean.mean;
 }
 
 // The begin of a run of a steady state that a short run repeats, in steps of each worker: where
@@ -307,17 +317,24 @@ double Replications::OpeningRate(const RunResult& result) const {
 absl::StatusOr<Replications::ShortRun> Replications::RunShort(const Scenario& changed,
                                                               const RankedGraph& graph,
                                                               StopCheck stop) const {
-  RunOptions run = RunOptionsOf(*profile_, changed, options_, 0);
-  if (const Opening opening = OpeningOf(); opening.last > 0) {
-    run.steps_per_worker = opening.last;
-    run.warmup_steps = opening.first;
-  }
-  const absl::StatusOr<RunResult> result = Simulate(graph.JobOf(changed), run, stop);
+  const absl::StatusOr<RunResult> result = RunOpening(changed, graph, World::kExpected, stop);
   if (!result.ok()) return result.status();
   ShortRun made{.gain = std::nullopt, .simulated_operations = result->simulated_operations};
   const double rate = OpeningRate(*result);
   if (rate > 0 && opening_ > 0) made.gain = rate / opening_ - 1;
   return made;
+}
+
+absl::StatusOr<RunResult> Replications::RunOpening(const Scenario& scenario,
+                                                   const RankedGraph& graph, World world,
+                                                   StopCheck stop) const {
+  RunOptions run = RunOptionsOf(*profile_, scenario, options_, 0);
+  run.scaling = graph.scaling(world);
+  if (const Opening opening = OpeningOf(); opening.last > 0) {
+    run.steps_per_worker = opening.last;
+    run.warmup_steps = opening.first;
+  }
+  return Simulate(graph.JobOf(scenario, world), run, stop);
 }
 
 double Replications::GainError() const {
@@ -326,14 +343,52 @@ double Replications::GainError() const {
 }
 
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
-  const absl::StatusOr<RunResult> result =
-      Simulate(job_, RunOptionsOf(*profile_, scenario_, options_, index), stop);
+  RunOptions run = RunOptionsOf(*profile_, scenario_, options_, index);
+  run.scaling = graph_->scaling();
+  const absl::StatusOr<RunResult> result = Simulate(job_, run, stop);
   if (!result.ok()) return result.status();
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
   RunSummary summary =
       SummaryOf(*result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
   summary.opening_steps_per_second = OpeningRate(*result);
+  if (index == 0 && graph_->worlds != nullptr) {
+    if (absl::Status status = RunWorldsApart(summary, stop); !status.ok()) return status;
+  }
   return summary;
+}
+
+absl::Status Replications::RunWorldsApart(RunSummary& summary, StopCheck stop) const {
+  // Where nothing tells: as if computation were all there is.
+  summary.sensitivity.to_mean = -1;
+  // Workers that do not wait for each other take a step's mean, whatever its deviation.
+  const bool waits = scenario_.workers > 1 && scenario_.is_synchronous();
+  for (const World world : {World::kSlower, World::kWider}) {
+    if (world == World::kWider && !waits) continue;
+    const absl::StatusOr<RunResult> result = RunOpening(scenario_, *graph_, world, stop);
+    if (!result.ok()) return result.status();
+    summary.simulated_operations += result->simulated_operations;
+    const double rate = OpeningRate(*result);
+    if (rate <= 0 || summary.opening_steps_per_second <= 0) continue;
+    const double change = std::log(rate / summary.opening_steps_per_second);
+    // Both slow a job down, and neither more than if it did nothing but compute; short runs of
+    // chance may say otherwise.
+    if (world == World::kSlower) {
+      summary.sensitivity.to_mean = std::clamp(change / std::log1p(Worlds::kSlowerBy), -1.0, 0.0);
+    } else {
+      summary.sensitivity.to_deviation = std::min(change / std::log(Worlds::kWiderBy), 0.0);
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::optional<InputError> Replications::OfInput() const {
+  if (graph_->worlds == nullptr || done() == 0) return std::nullopt;
+  return InputErrorOf(graph_->worlds->model(), sensitivity_, options_.confidence_level);
+}
+
+double Replications::EnoughOfMean(double asked) const {
+  const std::optional<InputError> input = OfInput();
+  return input.has_value() ? std::max(asked, kEnoughOfInput * input->half_width) : asked;
 }
 
 absl::Status Replications::CheckMeasured(const RunResult& result) const {
@@ -356,7 +411,10 @@ absl::Status Replications::CheckMeasured(const RunResult& result) const {
 }
 
 void Replications::Add(const RunSummary& run) {
-  if (done() == 0) opening_ = run.opening_steps_per_second;
+  if (done() == 0) {
+    opening_ = run.opening_steps_per_second;
+    sensitivity_ = run.sensitivity;
+  }
   estimates_.push_back(run.estimate);
   // Batches of what does not go on for ever say nothing of it, and where nothing is random they
   // only show the order of completions.
@@ -421,11 +479,11 @@ Prediction Replications::Summarize() const {
   prediction.scenario = scenario_;
   prediction.steps_per_second = steps.mean;
   prediction.examples_per_second = steps.mean * batch;
-  prediction.confidence_interval = {.lower = std::max(0.0, steps.mean - steps.half_width) * batch,
-                                    .upper = (steps.mean + steps.half_width) * batch,
-                                    .level = options_.confidence_level};
-  prediction.run_interval = {
-      .lower = run.lower * batch, .upper = run.upper * batch, .level = run.level};
+  TellCertainty({.simulation = steps.half_width / steps.mean,
+                 .input = OfInput().value_or(InputError{}),
+                 .model = ModelErrorOf()},
+                {.lower = run.lower * batch, .upper = run.upper * batch, .level = run.level},
+                prediction);
   prediction.step_time = {.mean = step_times_.MeanSeconds(),
                           .p50 = step_times_.PercentileSeconds(0.50),
                           .p95 = step_times_.PercentileSeconds(0.95),
@@ -438,6 +496,13 @@ Prediction Replications::Summarize() const {
   if (!scenario_.has_servers()) DescribeCollectives(prediction);
   JudgeConvergence(prediction);
   return prediction;
+}
+
+ModelError Replications::ModelErrorOf() const {
+  if (!options_.model_error_fraction.has_value()) {
+    return graph_->worlds == nullptr ? ModelError{} : MeasuredModelError(scenario_.has_servers());
+  }
+  return {.fraction = *options_.model_error_fraction, .source = "as asked for"};
 }
 
 void Replications::DescribeResources(Prediction& prediction) const {

@@ -29,8 +29,10 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/certainty.h"
 #include "core/predict/run_summary.h"
 #include "core/predict/throughput.h"
+#include "core/predict/worlds.h"
 
 namespace stepcast {
 
@@ -46,12 +48,20 @@ RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
 struct RankedGraph {
   JobProgram job;
   std::shared_ptr<const Ranking> ranking;  // null where workers meet in collectives
+  std::shared_ptr<const Worlds> worlds;    // null: steps are as recorded
 
   // REQUIRES: scenario was resolved for this profile. Failure: as BuildJobProgram.
   static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(const Profile& profile,
                                                                  const Scenario& scenario,
-                                                                 StopCheck stop);
-  JobGraph JobOf(const Scenario& scenario) const { return stepcast::JobOf(job, ranking, scenario); }
+                                                                 StopCheck stop,
+                                                                 StepSource variation = {});
+  JobGraph JobOf(const Scenario& scenario, World world = World::kExpected) const {
+    if (worlds == nullptr) return stepcast::JobOf(job, ranking, scenario);
+    return stepcast::JobOf(worlds->at(world).job, worlds->at(world).ranking, scenario);
+  }
+  std::shared_ptr<const StepScaling> scaling(World world = World::kExpected) const {
+    return worlds == nullptr ? nullptr : worlds->at(world).scaling;
+  }
   // True if both scenarios have the same one.
   static bool SharedBy(const Scenario& a, const Scenario& b);
 };
@@ -94,6 +104,8 @@ class Replications {
   // REQUIRES: done() > 0; it is the changed scenario's graph.
   absl::StatusOr<ShortRun> RunShort(const Scenario& changed, const RankedGraph& graph,
                                     StopCheck stop) const;
+  // What the recording leaves open of the mean's logarithm. None as recorded.
+  std::optional<InputError> OfInput() const;
   // The share of steps per second to which that is known.
   double GainError() const;
   // REQUIRES: it is the run of index done().
@@ -144,8 +156,17 @@ class Replications {
   bool IsPrecise(int32_t runs) const;
   // Steps per second that the halves of the counted time may differ by.
   double DriftThatMatters(double ends) const;
+  // A short run of the changed scenario in a world: its steps per second, 0 where it is too short.
+  absl::StatusOr<RunResult> RunOpening(const Scenario& scenario, const RankedGraph& graph,
+                                       World world, StopCheck stop) const;
+  // Adds to the first run's summary how its begin answers to the worlds apart.
+  absl::Status RunWorldsApart(RunSummary& summary, StopCheck stop) const;
+  // The half-width of the mean's interval by chance of the simulation that is enough, as a share.
+  double EnoughOfMean(double asked) const;
   absl::Status CheckMeasured(const RunResult& result) const;
   void AddUtilization(const RunSummary& run);
+  // None as recorded: such runs are compared with other simulations.
+  ModelError ModelErrorOf() const;
   void DescribeResources(Prediction& prediction) const;
   void DescribeCollectives(Prediction& prediction) const;
   double SlowestSpeed() const;
@@ -165,6 +186,7 @@ class Replications {
   std::vector<double> late_;
   // Over all runs.
   double opening_ = 0;  // steps per second of the first run's begin
+  Sensitivity sensitivity_;
   StepTimeHistogram step_times_;
   std::vector<double> utilization_;      // sums, by lane
   double exposed_ = 0;                   // sum

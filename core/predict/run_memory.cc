@@ -179,7 +179,7 @@ void AddScenario(const Scenario& scenario, Bytes& bytes) {
 void AddOptions(const SimulationOptions& options, Bytes& bytes) {
   const auto& [steps, automatic_steps, warmup, automatic_warmup, seed, replications,
                automatic_replications, precision, budget, start, horizon, horizon_steps,
-               horizon_seconds, level] = options;
+               horizon_seconds, level, step_variation, model_error] = options;
   bytes.Add(steps);
   bytes.Add(automatic_steps);  // it widens the time in which workers start
   bytes.Add(warmup);
@@ -194,6 +194,8 @@ void AddOptions(const SimulationOptions& options, Bytes& bytes) {
   bytes.Add(horizon_steps);
   bytes.Add(horizon_seconds);
   static_cast<void>(level);
+  bytes.Add(step_variation);
+  static_cast<void>(model_error);
 }
 
 }  // namespace

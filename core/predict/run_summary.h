@@ -36,6 +36,13 @@ size_t TruncationOf(const std::vector<double>& values);
 // result.measured.
 RunEstimate EstimateOf(const RunResult& result, bool automatic_warmup);
 
+// The change of the logarithm of throughput with the logarithm of what steps compute, and with that
+// of the deviations of their factors.
+struct Sensitivity {
+  double to_mean = 0;
+  double to_deviation = 0;
+};
+
 // All that replications need of a run, without its completions.
 //
 // Memory: 10 to 30 KiB, whatever the length of the run.
@@ -46,6 +53,7 @@ struct RunSummary {
   double late_steps_per_second = 0;  // of the second half
   StepTimeHistogram step_times;
   double opening_steps_per_second = 0;  // of the run's begin (Replications); 0: not known
+  Sensitivity sensitivity;              // of the first run; as recorded: 0
   std::vector<double> utilization;      // by lane
   double exposed_communication_fraction = 0;
   double waiting_fraction = 0;

@@ -33,6 +33,12 @@ struct Interval {
   double level = 0.95;
 };
 
+// The error that predictions of one kind of job were last measured to have.
+struct ModelError {
+  double fraction = 0;  // mean absolute error, of throughput
+  std::string source;
+};
+
 // The length of one worker's step, in seconds.
 struct StepTime {
   double mean = 0;
@@ -124,10 +130,18 @@ struct Prediction {
   Scenario scenario;
   double examples_per_second = 0;
   double steps_per_second = 0;
-  Interval confidence_interval;  // of examples_per_second, the mean over runs
-  // Prediction interval of examples_per_second of one run as long as those simulated; longer ones
-  // scatter less.
+  // Intervals of examples_per_second. Here: of the job's throughput in the long run, its recording
+  // being a sample of its steps.
+  Interval confidence_interval;
+  // Of one run as long as those simulated: the same, with the run's own chance and model_error.
   Interval run_interval;
+  // Of the mean over more simulated runs, by their chance alone.
+  Interval simulation_interval;
+  // The share of confidence_interval's width that is the recording's shortness, and half its width
+  // had kMoreSteps more been recorded, in examples per second.
+  double input_fraction = 0;
+  double half_width_with_more_steps = 0;
+  ModelError model_error;
   StepTime step_time;
   double speedup = 0;             // over the same scenario with one worker
   double scaling_efficiency = 0;  // speedup / workers

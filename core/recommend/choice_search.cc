@@ -272,9 +272,9 @@ TriedChoice ChoiceSearch::Weigh(const Prediction& prediction, bool in_full) cons
   tried.score = weighing_.ScoreOf(tried.choice, pace);
   // A single run may be in either regime, but the mean is what is compared.
   const double off = expected - prediction.examples_per_second;
-  pace.examples_per_second = prediction.confidence_interval.lower + off;
+  pace.examples_per_second = prediction.simulation_interval.lower + off;
   tried.lowest_value = weighing_.ScoreOf(tried.choice, pace).value;
-  pace.examples_per_second = prediction.confidence_interval.upper + off;
+  pace.examples_per_second = prediction.simulation_interval.upper + off;
   tried.highest_value = weighing_.ScoreOf(tried.choice, pace).value;
   return tried;
 }
@@ -296,7 +296,7 @@ void ChoiceSearch::Learn() {
     const double expected = ExpectedExamplesPerSecond(prediction);
     if (i >= before)
       roughness_ = std::max(roughness_, row->curve.ExcessOf(prediction.scenario.workers, expected));
-    row->curve.Know(prediction.scenario.workers, prediction.confidence_interval.upper + expected -
+    row->curve.Know(prediction.scenario.workers, prediction.simulation_interval.upper + expected -
                                                      prediction.examples_per_second);
     if (!best_.has_value() || tried_[i].score > tried_[*best_].score) best_ = i;
   }

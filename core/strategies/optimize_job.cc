@@ -350,15 +350,15 @@ class StrategyAdviser {
   }
 
   Gain GainOverBase(const Prediction& prediction, const std::vector<double>& runs) const {
-    return GainOf(runs, base_runs_, prediction.confidence_interval,
-                  answer_.as_recorded.confidence_interval, query_.options.confidence_level);
+    return GainOf(runs, base_runs_, prediction.simulation_interval,
+                  answer_.as_recorded.simulation_interval, query_.options.confidence_level);
   }
 
   // Over the job as recorded: with a pass, a tuned strategy's own gain is over the job with it.
   Gain GainOfTuned(const TunedStrategy& tuned) const {
     if (plan_->pass == MemoryPass::kNone) return tuned.gain;
     return GainOf({tuned.prediction.steps_per_second}, {answer_.as_recorded.steps_per_second},
-                  tuned.prediction.confidence_interval, answer_.as_recorded.confidence_interval,
+                  tuned.prediction.simulation_interval, answer_.as_recorded.simulation_interval,
                   query_.options.confidence_level);
   }
 

@@ -113,7 +113,7 @@ class TuningWriter {
     const std::vector<double> runs = points_.RunsOf(index);
     const std::vector<double> others = points_.RunsOf(other);
     const auto interval = [&](size_t of) {
-      return runs.size() == 1 ? points_.Summarize(of).confidence_interval : Interval{};
+      return runs.size() == 1 ? points_.Summarize(of).simulation_interval : Interval{};
     };
     return GainOf(runs, others, interval(index), interval(other), query_.options.confidence_level);
   }

@@ -131,6 +131,9 @@ inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 6> kWarningReas
 inline constexpr EnumTable<v1::SimulationOptions::Start, Start, 2> kStarts{
     {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous},
      {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};
+inline constexpr EnumTable<v1::SimulationOptions::StepVariation, StepSource, 2> kStepVariations{
+    {{v1::SimulationOptions::MODELLED, StepSource::kModelled},
+     {v1::SimulationOptions::AS_RECORDED, StepSource::kAsRecorded}}};
 inline constexpr EnumTable<v1::SimulationOptions::Horizon, Horizon, 3> kHorizons{
     {{v1::SimulationOptions::STEADY_STATE, Horizon::kSteadyState},
      {v1::SimulationOptions::FIRST_STEPS, Horizon::kFirstSteps},

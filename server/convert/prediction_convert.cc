@@ -128,6 +128,11 @@ v1::Prediction ToWire(const Prediction& prediction) {
   for (const Warning& warning : prediction.warnings) *wire.add_warnings() = ToWire(warning);
   wire.set_replications(prediction.replications);
   *wire.mutable_run_interval() = ToWire(prediction.run_interval);
+  *wire.mutable_simulation_interval() = ToWire(prediction.simulation_interval);
+  wire.set_input_fraction(prediction.input_fraction);
+  wire.set_half_width_with_more_steps(prediction.half_width_with_more_steps);
+  wire.mutable_model_error()->set_fraction(prediction.model_error.fraction);
+  wire.mutable_model_error()->set_source(prediction.model_error.source);
   wire.set_steps_per_worker(prediction.steps_per_worker);
   for (const Regime& regime : prediction.regimes) {
     v1::Regime& to = *wire.add_regimes();

@@ -391,6 +391,9 @@ SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::st
   if (wire.has_horizon_steps()) draft.horizon_steps = wire.horizon_steps();
   if (wire.has_horizon_seconds()) draft.horizon_seconds = wire.horizon_seconds();
   if (wire.has_confidence_level()) draft.confidence_level = wire.confidence_level();
+  draft.step_variation =
+      CoreOf(kStepVariations, wire.step_variation(), at("step_variation"), faults);
+  if (wire.has_model_error_fraction()) draft.model_error_fraction = wire.model_error_fraction();
   return draft;
 }
 
@@ -411,6 +414,9 @@ v1::SimulationOptions ToWire(const SimulationOptions& options) {
   if (options.horizon == Horizon::kFirstSteps) wire.set_horizon_steps(options.horizon_steps);
   if (options.horizon == Horizon::kFirstSeconds) wire.set_horizon_seconds(options.horizon_seconds);
   wire.set_confidence_level(options.confidence_level);
+  wire.set_step_variation(WireOf(kStepVariations, options.step_variation));
+  if (options.model_error_fraction.has_value())
+    wire.set_model_error_fraction(*options.model_error_fraction);
   return wire;
 }
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -54,6 +56,16 @@ std::vector<std::vector<int64_t>> NaiveEnds(const Profile& profile, const Scenar
            },
        .threads = std::move(threads)},
       steps);
+}
+
+// Factors of steps as a model of them might say, of a job with one recorded worker.
+std::shared_ptr<const StepScaling> RandomScaling(int32_t steps, Random& random) {
+  std::vector<double> logarithms;
+  for (int32_t step = 0; step < steps; ++step) logarithms.push_back(0.2 * random.Normal());
+  const double own = random.Below(4) == 0 ? 0 : 0.3 * random.Unit();
+  const double common = random.Below(2) == 0 ? 0 : 0.2 * random.Unit();
+  return std::make_shared<const StepScaling>(std::vector<std::vector<double>>{logarithms}, own,
+                                             common, random.Unit() - 0.5);
 }
 
 const json& Cases() {
@@ -635,8 +647,81 @@ TEST(CollectivesComparisonTest, ContentionThatTakesNothingAwayIsNone) {
   }
 }
 
+// A worker's steps, each of its own: the recorded one that it repeats, with every computation times
+// the factor that the engine draws, in nanoseconds.
+struct WorldOfSteps {
+  std::vector<std::vector<int32_t>> index;  // of the profile's steps, by worker and step
+  ProfileDraft profile;
+};
+
+WorldOfSteps NaiveWorld(const ProfileDraft& profile, const JobGraph& graph,
+                        const RunOptions& options, int32_t steps) {
+  WorldOfSteps world{.index = {}, .profile = profile};
+  world.profile.steps.clear();
+  for (int32_t worker = 0; worker < graph.workers(); ++worker) {
+    StepSampler sampler(graph, options, worker);
+    std::vector<int32_t>& of_worker = world.index.emplace_back();
+    for (int32_t step = 0; step < steps; ++step) {
+      of_worker.push_back(static_cast<int32_t>(world.profile.steps.size()));
+      RecordedStep varied = profile.steps[static_cast<size_t>(sampler.Next(step))];
+      const double factor = static_cast<double>(sampler.scale()) / 2520;
+      for (size_t op = 0; op < varied.end_ns.size(); ++op) {
+        const auto recorded = static_cast<double>(varied.end_ns[op] - varied.start_ns[op]);
+        varied.end_ns[op] = varied.start_ns[op] + std::llround(recorded * factor);
+      }
+      world.profile.steps.push_back(std::move(varied));
+    }
+  }
+  return world;
+}
+
+TEST(CollectivesComparisonTest, WorldsOfScaledStepsEndAsAnObviousSimulationOfThoseStepsSays) {
+  constexpr int32_t kSteps = 5;
+  int compared = 0;
+  for (uint64_t seed = 0; compared < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomJob job = MakeJob(seed);
+    job.scenario.worker_groups.clear();
+    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
+    std::get<AllReduceDraft>(job.scenario.communication).buckets = {};
+    std::get<AllReduceDraft>(job.scenario.communication).unfused.emplace();
+    const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+    if (!program.ok()) continue;
+    const JobGraph graph = JobOf(*program, nullptr, *scenario);
+    RunOptions options = OptionsFor(*scenario, kSteps, 0);
+    Random random({seed, 79});
+    options.scaling = RandomScaling(graph.step_count(), random);
+    const WorldOfSteps world = NaiveWorld(job.profile, graph, options, 3 * kSteps);
+    const absl::StatusOr<Profile> worldly = Profile::Create(world.profile);
+    ASSERT_TRUE(worldly.ok()) << worldly.status();
+    const auto expected = testing::NaiveStepEnds(
+        {.profile = *worldly,
+         .scenario = *scenario,
+         .recorded =
+             [&](int32_t worker, int32_t step) {
+               return world.index[static_cast<size_t>(worker)][static_cast<size_t>(step)];
+             }},
+        kSteps);
+    const RunResult result = Simulate(graph, options, NeverStop).value();
+    for (size_t worker = 0; worker < expected.size(); ++worker) {
+      for (size_t step = 0; step < size_t{kSteps}; ++step) {
+        const int64_t off = result.step_ends[worker][step].ticks - expected[worker][step];
+        // Its computations are rounded to nanoseconds, some 20 one after the other in a step.
+        ASSERT_LE(std::abs(off), 25 * kSteps * kTicksPerNanosecond)
+            << "worker " << worker << " step " << step;
+      }
+    }
+    ++compared;
+  }
+}
+
 TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
   int fast_runs = 0;
+  int scaled = 0;
   int shared_links = 0;
   int measured_at_once = 0;
   for (uint64_t seed = 0; seed < 3000 && !::testing::Test::HasFailure(); ++seed) {
@@ -666,10 +751,12 @@ TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
     const auto warmup = static_cast<int32_t>(random.Below(4));
     RunOptions options =
         OptionsFor(*scenario, warmup + 2 + static_cast<int32_t>(random.Below(9)), warmup);
+    if (random.Below(2) == 0) options.scaling = RandomScaling(graph.step_count(), random);
     const absl::StatusOr<RunResult> fast = Simulate(graph, options, NeverStop);
     ASSERT_TRUE(fast.ok()) << fast.status();
     if (fast->path == EnginePath::kPlain) continue;
     ++fast_runs;
+    scaled += options.scaling != nullptr ? 1 : 0;
     if (scenario->all_reduce().concurrent_collectives > 1)
       ++(graph.joint.messages.empty() ? measured_at_once : shared_links);
     options.fastest_path = EnginePath::kPlain;
@@ -678,6 +765,7 @@ TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
     ExpectSame(*plain, *fast);
   }
   EXPECT_GT(fast_runs, 1000);
+  EXPECT_GT(scaled, 400);
   EXPECT_GT(shared_links, 100);
   EXPECT_GT(measured_at_once, 50);
   RecordProperty("fast_runs", fast_runs);

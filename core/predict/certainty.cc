@@ -1,0 +1,75 @@
+#include "core/predict/certainty.h"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+
+#include "core/base/student_t.h"
+
+namespace stepcast {
+
+namespace {
+
+struct MeasuredError {
+  const char* kind;
+  double fraction;
+  const char* source;
+};
+
+constexpr MeasuredError kMeasuredErrors[] = {
+#include "core/predict/model_errors.inc"
+};
+
+// Of the logarithm of throughput, in the interval's half-width.
+double HalfWidthOf(const StepModel& model, const Sensitivity& sensitivity, int32_t more_steps,
+                   double level) {
+  const auto workers = static_cast<int32_t>(model.logarithms.size());
+  const int32_t degrees = model.degrees + workers * more_steps;
+  const double of_mean = sensitivity.to_mean * model.MeanError(model.steps + more_steps);
+  // The logarithm of a standard deviation has that error, to first order.
+  const double of_deviation = sensitivity.to_deviation / std::sqrt(2.0 * degrees);
+  return StudentTQuantile(degrees, level) * std::hypot(of_mean, of_deviation);
+}
+
+// The normal deviate that a central interval of that probability reaches to.
+double NormalDeviate(double level) {
+  return boost::math::quantile(boost::math::normal(), 0.5 + level / 2);
+}
+
+}  // namespace
+
+InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, double level) {
+  return {.half_width = HalfWidthOf(model, sensitivity, 0, level),
+          .with_more_steps = HalfWidthOf(model, sensitivity, kMoreSteps, level)};
+}
+
+ModelError MeasuredModelError(bool has_servers) {
+  const MeasuredError& measured = kMeasuredErrors[has_servers ? 0 : 1];
+  return {.fraction = measured.fraction, .source = measured.source};
+}
+
+void TellCertainty(const Uncertainty& uncertainty, const Interval& runs, Prediction& prediction) {
+  const double mean = prediction.examples_per_second;
+  const double level = runs.level;
+  prediction.simulation_interval = {.lower = std::max(0.0, mean * (1 - uncertainty.simulation)),
+                                    .upper = mean * (1 + uncertainty.simulation),
+                                    .level = level};
+  const double half = std::hypot(uncertainty.simulation, uncertainty.input.half_width);
+  prediction.confidence_interval = {
+      .lower = mean * std::exp(-half), .upper = mean * std::exp(half), .level = level};
+  const double with_more = std::hypot(uncertainty.simulation, uncertainty.input.with_more_steps);
+  prediction.input_fraction = half > 0 ? 1 - uncertainty.simulation / half : 0;
+  prediction.half_width_with_more_steps = std::sinh(with_more) * mean;
+  // A mean absolute error of a normal distribution is sqrt(2 / pi) of its deviation.
+  const double model = NormalDeviate(level) * uncertainty.model.fraction * std::sqrt(M_PI / 2);
+  const double other = std::hypot(uncertainty.input.half_width, model);
+  const auto reach = [&](double end) {
+    return std::hypot(std::log(std::max(end, mean * 1e-6) / mean), other);
+  };
+  prediction.run_interval = {.lower = mean * std::exp(-reach(std::min(runs.lower, mean))),
+                             .upper = mean * std::exp(reach(std::max(runs.upper, mean))),
+                             .level = level};
+  prediction.model_error = uncertainty.model;
+}
+
+}  // namespace stepcast

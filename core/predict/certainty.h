@@ -1,0 +1,46 @@
+// The certainty of a prediction: what a short recording, the chance of a run and the model's
+// measured error leave open.
+//
+// Throughput answers to the mean of what steps compute, and where workers wait for each other to
+// its deviation (Sensitivity, by short runs in Worlds). The error of both, from the recorded steps
+// and the prior, gives the error of the logarithm of throughput by the delta method; its interval
+// is Student's with the degrees of freedom of the deviation.
+// Source: Barton, Nelson and Xie, "Quantifying input uncertainty via simulation confidence
+// intervals", INFORMS Journal on Computing, 2014; Cheng and Holland, "Sensitivity of computer
+// simulation experiments to errors in input data", Journal of Statistical Computation and
+// Simulation, 1997. Threads: pure functions.
+#pragma once
+
+#include <string>
+
+#include "core/model/step_model.h"
+#include "core/predict/run_summary.h"
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+// More steps that a reader is told the worth of.
+inline constexpr int32_t kMoreSteps = 20;
+
+// Half-widths of the interval of the logarithm of throughput that the recording leaves open.
+struct InputError {
+  double half_width = 0;
+  double with_more_steps = 0;  // had kMoreSteps more been recorded
+};
+InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, double level);
+
+// The last measured error of predictions of jobs of that kind.
+ModelError MeasuredModelError(bool has_servers);
+
+// The parts of a prediction's intervals, as shares of throughput.
+struct Uncertainty {
+  double simulation = 0;  // half-width of the mean's interval over the simulated runs
+  InputError input;
+  ModelError model;
+};
+
+// Fills in all intervals of the prediction. `runs`: the interval of a single simulated run, in
+// examples per second. REQUIRES: examples_per_second is set.
+void TellCertainty(const Uncertainty& uncertainty, const Interval& runs, Prediction& prediction);
+
+}  // namespace stepcast
