@@ -1,8 +1,8 @@
 // The variation of a job's steps, from the few that were recorded.
 //
 // A step's computations are those of a recorded step times one factor, whose logarithm is normally
-// distributed: its spread is what the recorded steps show, pooled with a prior of kPriorSteps steps
-// that vary by kPriorDeviation. The mean is the recorded one.
+// distributed: its spread is what the recorded steps show, pooled with a prior of kPriorSteps step
+// that varies by kPriorDeviation. The mean is the recorded one.
 // Source: input uncertainty in simulation (Barton, Nelson and Xie, "Quantifying input uncertainty
 // via simulation confidence intervals", INFORMS Journal on Computing, 2014). The prior: single
 // steps of jobs recorded with this project vary by 2 to 8 %, MLPerf's published ones by 0.8 to 1.5
@@ -17,8 +17,8 @@
 namespace stepcast {
 
 struct StepModel {
-  static constexpr int32_t kPriorSteps = 3;
-  static constexpr double kPriorDeviation = 0.04;
+  static constexpr int32_t kPriorSteps = 1;
+  static constexpr double kPriorDeviation = 0.03;
 
   // By recorded worker and step: the logarithm of what it computes over the worker's mean.
   std::vector<std::vector<double>> logarithms;

@@ -16,6 +16,8 @@ struct MeasuredError {
   const char* source;
 };
 
+constexpr int32_t kMinDegrees = 3;
+
 constexpr MeasuredError kMeasuredErrors[] = {
 #include "core/predict/model_errors.inc"
 };
@@ -24,7 +26,8 @@ constexpr MeasuredError kMeasuredErrors[] = {
 double HalfWidthOf(const StepModel& model, const Sensitivity& sensitivity, int32_t more_steps,
                    double level) {
   const auto workers = static_cast<int32_t>(model.logarithms.size());
-  const int32_t degrees = model.degrees + workers * more_steps;
+  // One recorded step or two leave the deviation to the prior, which is not as unsure as one step.
+  const int32_t degrees = std::max(kMinDegrees, model.degrees + workers * more_steps);
   const double of_mean = sensitivity.to_mean * model.MeanError(model.steps + more_steps);
   // The logarithm of a standard deviation has that error, to first order.
   const double of_deviation = sensitivity.to_deviation / std::sqrt(2.0 * degrees);
