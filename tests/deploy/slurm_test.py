@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -97,6 +98,11 @@ class SetTest(SlurmTest):
         self.assertEqual(job["NumNodes"], "2-8")
         self.assertRegex(line, r"--nodes=2-8 is kept: 8 nodes \d+/s")
 
+    def test_nodes_of_several_workers_with_servers_are_asked_about_too(self):
+        job, line = self.submit_advised("--nodes=1-4", "--gres=gpu:4", ADVICE)
+        self.assertEqual(job["NumNodes"], "1")
+        self.assertRegex(line, r"--nodes=1-4 is set to --nodes=1: 1 node \d+/s \d+% eff; 4 nodes \d+/s")
+
     def test_what_has_no_range_is_left_alone(self):
         for arguments, nodes in ((("--nodes=4",), "4-4"), (("--nodes=2-16", "--ntasks=16"), "2-16"), (("--nodes=3-16", "--nodelist=absent[1-3]"), "3-16")):
             job, line = self.cluster.submit(*arguments, ADVICE)
@@ -183,6 +189,13 @@ class CliFilterTest(SlurmTest):
             job = ("--nodes=1-4", *arguments, "--comment=stepcast:profile=alexnet-s;objective=throughput;intra-bandwidth=10e9")
             self.cluster.eventually(lambda job=job: self.shown(*job), f"there is a table with {arguments}", pause=0.2)
             self.assertRegex(self.shown(*job)[0], r"^stepcast: 16 workers give .* the highest throughput of 4 to 16")
+
+    def test_nodes_of_a_job_with_servers_are_numbers_of_workers_that_fill_them(self):
+        job = ("--nodes=1-3", "--gres=gpu:4", ADVICE + ";objective=throughput")
+        self.cluster.eventually(lambda: self.shown(*job), "there is a table", pause=0.2)
+        text = "\n".join(self.shown(*job))
+        self.assertRegex(text, r"^stepcast: \d+ workers? give .* the highest throughput of 4, 8 and 12")
+        self.assertEqual([int(each) for each in re.findall(r"^stepcast: (?:->)? +(\d+) ", text, re.M)], [4, 8, 12])
 
     def test_nothing_is_shown_where_nothing_is_asked_or_nobody_answers(self):
         for arguments, environment in (
