@@ -22,6 +22,7 @@ namespace stepcast::admission {
 
 namespace {
 
+using server::AddLength;
 using server::AddRange;
 using server::AddSetting;
 
