@@ -28,7 +28,7 @@ KINDS = {
     "JobSet": ("jobset.x-k8s.io", "v1alpha2", "jobsets"),
 }
 PROFILE = "tiny-8"  # of parameter servers
-RING = "alexnet-ring"  # of all-reduces
+RING = "resnet-ring"  # of all-reduces
 HOSTILE = "$(touch pwned) `touch pwned` ; touch pwned | \x1b[31mred \x1f' \" \\ \n--help"
 
 
@@ -125,7 +125,7 @@ class PluginTest(unittest.TestCase):
         profile = message(small())
         cls.server.profiles.CreateProfile(store.CreateProfileRequest(profile=profile, profile_id=PROFILE))
         subprocess.run(
-            [os.environ["STEPCAST"], "--server", cls.server.address, "profile", "zoo", "alexnet", "--all-reduce", "--bandwidth", "10Gbit/s", "--id", RING],
+            [os.environ["STEPCAST"], "--server", cls.server.address, "profile", "zoo", "resnet18_cifar", "--all-reduce", "--bandwidth", "10Gbit/s", "--id", RING],
             check=True, capture_output=True,
         )
 
@@ -234,7 +234,7 @@ class RecommendTest(PluginTest):
     def test_pods_of_several_workers_are_asked_about_as_their_profile_was_recorded(self):
         gpus = {"parallelism": 2, "template": pod("4")}
         # With parameter servers: the numbers of workers that fill pods, each with a link of its own.
-        status, out, errors = self.run_plugin("recommend", "-f", self.write(job(spec=gpus, max="3", intra_bandwidth="300e9")))
+        status, out, errors = self.run_plugin("recommend", "-f", self.write(job(spec=gpus, max="3", intra_bandwidth="300GB/s")))
         self.assertEqual((status, errors), (0, ""))
         self.assertEqual(out, f"Job train: profile {PROFILE}, 1 to 3 pods of 4 workers, now 2\n" + self.direct("--workers", "4,8,12"))
         # In collectives: nodes, whose inner links somebody must know.
@@ -242,7 +242,7 @@ class RecommendTest(PluginTest):
         self.assertEqual(status, 1)
         self.assertIn("--intra-bandwidth", errors)
         for rate in ("300e9", "300GB/s"):
-            status, out, errors = self.run_plugin("recommend", "-f", self.write(job(profile=RING, spec=gpus, max="3", intra_bandwidth=rate)))
+            status, out, errors = self.run_plugin("recommend", "-f", "-", stdin=json.dumps(job(profile=RING, spec=gpus, max="3", intra_bandwidth=rate)))
             self.assertEqual((status, errors), (0, ""))
             flags = ("--min-workers", "4", "--max-workers", "12", "--workers-per-node", "4", "--intra-bandwidth", "300GB/s")
             self.assertEqual(out.split("\n", 1)[1], self.direct(*flags, profile=RING))
