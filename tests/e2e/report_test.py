@@ -523,6 +523,12 @@ class BrowserTest(ServerTest):
             self.assertEqual(visit["slider"]["now"], "2")
             self.assertIn("2 workers: ", visit["slider"]["next"])
 
+    def test_an_order_that_slows_the_job_down_is_advised_against(self):
+        upload(self.server, recorded("resnet50_16"), "resnet")
+        (visit,) = self.look(f"http://{self.server.http_address}{BASE}resnet?workers=1-2", once=True)["visits"]
+        self.assertRegex(visit["text"], r"It is slower in the long run: each step as recorded makes \d+ % more examples/s, so keep that\.")
+        self.assertNotIn("−0 %", visit["text"])
+
     def test_what_would_help_stands_first_in_the_order_of_its_worth(self):
         upload(self.server, recorded(), "alexnet")
         url = f"http://{self.server.http_address}{BASE}alexnet?workers=1-6"
