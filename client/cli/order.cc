@@ -177,6 +177,21 @@ std::string BoundsText(const v1::OptimizeOrderResponse& response) {
       "; gap: how far above that an order is.\n");
 }
 
+// Says that the chosen order slows the job down in the long run, where that is sure.
+std::string SlowerText(const v1::TransferOrderResult& chosen) {
+  const v1::OrderSpeedup* worst = nullptr;
+  for (const v1::OrderSpeedup& speedup : chosen.speedups()) {
+    const bool is_sure =
+        speedup.has_confidence_interval() && speedup.confidence_interval().upper() < 1;
+    if (is_sure && (worst == nullptr || speedup.speedup() < worst->speedup())) worst = &speedup;
+  }
+  if (worst == nullptr) return "";
+  return absl::StrCat("Slower in the long run: ", v1::OrderMethod_Name(chosen.method()),
+                      " is chosen by the makespan of one step, and makes ",
+                      PercentText(1 - worst->speedup()), " fewer examples/s than ",
+                      BaselineNameOf(worst->over()), ", so keep that.\n");
+}
+
 // The gain of the chosen order over those that nobody chose.
 std::string BaselinesText(const v1::OptimizeOrderResponse& response,
                           const v1::TransferOrderResult& chosen) {
@@ -196,7 +211,7 @@ std::string BaselinesText(const v1::OptimizeOrderResponse& response,
          known && over->has_confidence_interval() ? SpeedupIntervalText(over->confidence_interval())
                                                   : ""});
   }
-  return absl::StrCat("\n", table.Text());
+  return absl::StrCat("\n", table.Text(), SlowerText(chosen));
 }
 
 std::string UnmeasuredText(const v1::OptimizeOrderResponse& response) {

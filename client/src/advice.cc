@@ -83,6 +83,24 @@ std::optional<double> PriceOf(std::string_view value) {
   return is_price ? price : std::nullopt;
 }
 
+// Bytes per second; of 300GB/s, 600Gbit/s, or a bare number of bytes.
+std::optional<double> RateOf(std::string_view text) {
+  const size_t last = text.find_last_of("0123456789.");
+  if (last == std::string_view::npos) return std::nullopt;
+  std::string_view unit = text.substr(last + 1);
+  const std::optional<double> number = NumberOf<double>(text.substr(0, last + 1));
+  if (!number || unit.empty()) return number;
+  double factor = 1;
+  constexpr std::array<std::pair<char, double>, 4> kPrefixes{
+      {{'k', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}}};
+  for (const auto& [prefix, size] : kPrefixes) {
+    if (unit.front() == prefix) factor = size;
+  }
+  if (factor > 1) unit.remove_prefix(1);
+  if (unit == "B/s") return *number * factor;
+  return unit == "bit/s" ? std::optional(*number * factor / 8) : std::nullopt;
+}
+
 bool HasPrice(const v1::Prices& prices) {
   return prices.worker_hour() > 0 || prices.node_hour() > 0 || prices.parameter_server_hour() > 0;
 }
@@ -288,9 +306,11 @@ absl::Status SetAdviceField(std::string_view key, std::string_view value,
   if (key == "max") return SetCount(key, value, question.max_workers);
   if (key == "workers-per-node") return SetCount(key, value, question.workers_per_node);
   if (key == "intra-bandwidth") {
-    const std::optional<double> rate = NumberOf<double>(value);
-    if (!rate || !(*rate >= 1 && *rate <= kMaxRate))
-      return RefuseValue(key, value, "bytes per second from 1 to 1e15");
+    const std::optional<double> rate = RateOf(value);
+    if (!rate || !(*rate >= 1 && *rate <= kMaxRate)) {
+      return RefuseValue(key, value,
+                         "a rate from 1 to 1e15 bytes per second: 300GB/s, 600Gbit/s, 300e9");
+    }
     question.intra_node_bandwidth_bytes_per_second = *rate;
     return absl::OkStatus();
   }
@@ -461,18 +481,32 @@ void SetNode(const AdviceQuestion& question, v1::RecommendWorkersRequest& reques
   }
 }
 
+namespace {
+
+// Servers know no nodes: full ones are listed, and what one costs is of its workers.
+void ListFullNodes(const AdviceQuestion& question, v1::RecommendWorkersRequest& request) {
+  v1::Constraints& constraints = *request.mutable_constraints();
+  constraints.clear_min_workers();
+  constraints.clear_max_workers();
+  const int32_t per_node = question.workers_per_node;
+  for (int32_t count = question.min_workers; count <= question.max_workers; count += per_node)
+    constraints.add_worker_counts(count);
+  if (request.prices().node_hour() == 0) return;
+  v1::Prices& prices = *request.mutable_prices();
+  prices.set_worker_hour(prices.worker_hour() + prices.node_hour() / per_node);
+  prices.clear_node_hour();
+}
+
+}  // namespace
+
 absl::Status SetWorkersPerNode(const AdviceQuestion& question,
                                const v1::PredictThroughputResponse& reply,
                                v1::RecommendWorkersRequest& request) {
   if (reply.predictions_size() != 1) return Unusable("it does not have one prediction");
-  if (!reply.predictions(0).scenario().has_all_reduce()) {
-    return MakeLocalError(
-        absl::StatusCode::kFailedPrecondition, "WORKERS_PER_NODE_UNSUPPORTED",
-        absl::StrCat("workers_per_node: ", question.workers_per_node,
-                     " workers a node are predicted of jobs whose workers meet in collectives "
-                     "only, and this profile's exchange by parameter servers"));
-  }
-  SetNode(question, request);
+  if (reply.predictions(0).scenario().has_all_reduce())
+    SetNode(question, request);
+  else
+    ListFullNodes(question, request);
   return absl::OkStatus();
 }
 

@@ -34,9 +34,9 @@ v1::PredictThroughputRequest CommunicationRequestOf(const AdviceQuestion& questi
 // Puts the workers of a node and the rate of its links into the scenario.
 void SetNode(const AdviceQuestion& question, v1::RecommendWorkersRequest& request);
 
-// The same where the reply says that the profile's workers meet in collectives. Errors:
-// FAILED_PRECONDITION, reason WORKERS_PER_NODE_UNSUPPORTED, where the profile's workers do not meet
-// in collectives.
+// The same where the reply says that the profile's workers meet in collectives; else, since
+// parameter servers know no nodes, the numbers of workers that fill some, and a node's price spread
+// over its workers. Errors: INTERNAL where the reply does not say.
 absl::Status SetWorkersPerNode(const AdviceQuestion& question,
                                const v1::PredictThroughputResponse& reply,
                                v1::RecommendWorkersRequest& request);

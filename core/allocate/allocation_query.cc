@@ -113,15 +113,19 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
       draft.max_parameter_servers.has_value() &&
       std::holds_alternative<ParameterServersDraft>(any_workers.communication) &&
       !any_workers.servers().servers.has_value();
+  // A choice of servers does not make servers of collectives.
+  const bool gives_servers = chooses_servers && !profile.has_collectives();
   absl::StatusOr<Scenario> one_worker =
-      ResolveRunnable(profile, chooses_servers ? WithServers(any_workers, 1, 1) : any_workers);
+      ResolveRunnable(profile, gives_servers ? WithServers(any_workers, 1, 1) : any_workers);
   faults.AddPart("scenario", one_worker.status());
+  const bool meets_in_collectives =
+      one_worker.ok() ? !one_worker->has_servers() : chooses_servers && profile.has_collectives();
   std::vector<Scenario> server_choices;
   if (const int32_t servers = draft.max_parameter_servers.value_or(1);
       servers < 1 || servers > limits.max_parameter_servers) {
     faults.Add("max_parameter_servers",
                absl::StrCat(servers, " is not from 1 to ", limits.max_parameter_servers));
-  } else if (draft.max_parameter_servers && one_worker.ok() && !one_worker->has_servers()) {
+  } else if (draft.max_parameter_servers && meets_in_collectives) {
     faults.Add("max_parameter_servers",
                absl::StrCat(servers, " given, and the job's workers meet in collectives"));
   } else if (draft.max_parameter_servers && one_worker.ok()) {

@@ -14,7 +14,8 @@ std::string DurationText(int64_t ns) {
   if (size < 1e3) return absl::StrCat(ns, " ns");
   if (size < 1e6) return absl::StrFormat("%.4g us", length / 1e3);
   if (size < 1e9) return absl::StrFormat("%.4g ms", length / 1e6);
-  return absl::StrFormat(size < 1e13 ? "%.4g s" : "%.0f s", length / 1e9);
+  if (size < 1e13) return absl::StrFormat("%.4g s", length / 1e9);
+  return absl::StrFormat("%.0f s", length / 1e9);
 }
 
 std::string ClockText(int64_t ns) {

@@ -230,10 +230,22 @@ std::optional<size_t> BottleneckSearch::Next() const {
 void BottleneckSearch::AddShort(size_t change, std::optional<double> gain) {
   Candidate& candidate = candidates_[change];
   candidate.in_full = !gain.has_value();
+  candidate.is_short = gain.has_value();
   if (gain.has_value()) candidate.gain = std::min(*gain, candidate.most);
 }
 
-void BottleneckSearch::AddInFull(size_t change, double gain) { candidates_[change].gain = gain; }
+void BottleneckSearch::AddInFull(size_t change, double gain) {
+  candidates_[change].gain = gain;
+  candidates_[change].is_short = false;
+}
+
+std::optional<size_t> BottleneckSearch::GreatestByShort() const {
+  const std::optional<ResourceGain> greatest = Greatest();
+  for (size_t i = 0; i < candidates_.size() && greatest.has_value(); ++i) {
+    if (candidates_[i].change == greatest->change && candidates_[i].is_short) return i;
+  }
+  return std::nullopt;
+}
 
 std::vector<size_t> BottleneckSearch::Unclear(double error) const {
   const std::optional<ResourceGain> greatest = Greatest();

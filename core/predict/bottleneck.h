@@ -8,7 +8,8 @@
 // resource twice as fast a step is shorter by no more than half of the time in which that is in use
 // (delay everything else while the slow one catches up), and no shorter than what another resource
 // needs alone. They are means, and hold but for anomalies of scheduling. Changes that short runs do
-// not tell apart are left to full ones. Threads: none. Pure functions of their arguments.
+// not tell apart are left to full ones, and so is the gain to be told of asynchronous servers,
+// which short ones do not settle. Threads: none. Pure functions of their arguments.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +47,8 @@ class BottleneckSearch {
   // The changes, two at least, that full runs must tell apart, where short ones are known to a
   // share `error` of steps per second; empty: none.
   std::vector<size_t> Unclear(double error) const;
+  // The greatest change, where only a short run has told its gain.
+  std::optional<size_t> GreatestByShort() const;
   WhatIf change(size_t index) const { return candidates_[index].change; }
   std::optional<ResourceGain> Greatest() const;
 
@@ -55,7 +58,8 @@ class BottleneckSearch {
     Scenario scenario;
     double most = 0;  // that its gain may be
     std::optional<double> gain;
-    bool in_full = false;  // short runs do not tell it
+    bool in_full = false;   // short runs do not tell it
+    bool is_short = false;  // its gain is of a short run
   };
 
   std::vector<Candidate> candidates_;

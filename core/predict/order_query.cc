@@ -43,7 +43,8 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   if (scenario.ok() && (!scenario->has_servers() || profile.has_collectives())) {
     faults.Add("scenario",
                "orders are of transfers between workers and parameter servers; collectives run in "
-               "graph order");
+               "graph order, and what helps them is how gradients are grouped (stepcast tune, "
+               "OptimizeCommunication)");
   }
   if (draft.scenario.servers().transfer_order.has_value())
     faults.Add("scenario.parameter_servers.transfer_order",

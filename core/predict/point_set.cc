@@ -316,28 +316,48 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
   }
 }
 
+absl::Status PointSet::RunChanges(const std::vector<ChangeInFull>& changes, StopCheck stop,
+                                  const Executor& executor) {
+  if (changes.empty()) return absl::OkStatus();
+  std::vector<size_t> points;
+  points.reserve(changes.size());
+  for (const ChangeInFull& each : changes) {
+    const absl::StatusOr<size_t> point =
+        AddAlone(each.search->bottleneck.scenario(each.change), stop);
+    if (!point.ok()) return point.status();
+    points.push_back(*point);
+  }
+  if (absl::Status status = RunAll(stop, executor); !status.ok()) return status;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const Search& search = *changes[i].search;
+    if (entries_[points[i]].Known().done() == 0) continue;
+    const double ratio = RatioOf(RunsOf(points[i]), RunsOf(search.point), 0.95).mean;
+    changes[i].search->bottleneck.AddInFull(changes[i].change, ratio - 1);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PointSet::TellApart(std::vector<Search>& searches, StopCheck stop,
                                  const Executor& executor) {
-  struct InFull {
-    Search* search;
-    size_t change;
-    size_t point;
-  };
-  std::vector<InFull> unclear;
+  std::vector<ChangeInFull> unclear;
   for (Search& search : searches) {
     const double error = entries_[search.point].Known().GainError();
-    for (const size_t change : search.bottleneck.Unclear(error)) {
-      const absl::StatusOr<size_t> point = AddAlone(search.bottleneck.scenario(change), stop);
-      if (!point.ok()) return point.status();
-      unclear.push_back({.search = &search, .change = change, .point = *point});
-    }
+    for (const size_t change : search.bottleneck.Unclear(error))
+      unclear.push_back({.search = &search, .change = change});
   }
-  if (unclear.empty()) return absl::OkStatus();
-  if (absl::Status status = RunAll(stop, executor); !status.ok()) return status;
-  for (const InFull& each : unclear) {
-    if (entries_[each.point].Known().done() == 0) continue;
-    const double ratio = RatioOf(RunsOf(each.point), RunsOf(each.search->point), 0.95).mean;
-    each.search->bottleneck.AddInFull(each.change, ratio - 1);
+  if (absl::Status status = RunChanges(unclear, stop, executor); !status.ok()) return status;
+  // Each round takes a change of every search, at most.
+  for (size_t round = 0; round < kChangesOfOneResource.size(); ++round) {
+    std::vector<ChangeInFull> greatest;
+    for (Search& search : searches) {
+      const Scenario& scenario = entries_[search.point].runs.scenario();
+      if (!scenario.has_servers() || scenario.workers == 1) continue;
+      entries_[search.point].bottleneck = search.bottleneck.Greatest();
+      if (const auto change = search.bottleneck.GreatestByShort(); change.has_value())
+        greatest.push_back({.search = &search, .change = *change});
+    }
+    if (greatest.empty()) break;
+    if (absl::Status status = RunChanges(greatest, stop, executor); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

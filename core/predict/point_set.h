@@ -124,6 +124,13 @@ class PointSet {
   absl::Status RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor);
   bool EachHasRun() const;
   absl::Status RunShort(std::vector<Search>& searches, StopCheck stop, const Executor& executor);
+  // A change whose gain a full run tells.
+  struct ChangeInFull {
+    Search* search;
+    size_t change;
+  };
+  absl::Status RunChanges(const std::vector<ChangeInFull>& changes, StopCheck stop,
+                          const Executor& executor);
   absl::Status TellApart(std::vector<Search>& searches, StopCheck stop, const Executor& executor);
   absl::Status SearchBottlenecks(const std::vector<size_t>& points, StopCheck stop,
                                  const Executor& executor);

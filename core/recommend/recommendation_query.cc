@@ -105,10 +105,14 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   const ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
   const bool chooses_servers = draft.max_parameter_servers.has_value() &&
                                std::holds_alternative<ParameterServersDraft>(free.communication);
+  // A choice of servers does not make servers of collectives.
+  const bool gives_servers = chooses_servers && !profile.has_collectives();
   absl::StatusOr<Scenario> scenario =
-      ResolveRunnable(profile, chooses_servers ? WithServers(free, 1, 1) : free);
+      ResolveRunnable(profile, gives_servers ? WithServers(free, 1, 1) : free);
   faults.AddPart("scenario", scenario.status());
-  if (scenario.ok() && !scenario->has_servers() && draft.max_parameter_servers.has_value()) {
+  const bool meets_in_collectives =
+      scenario.ok() ? !scenario->has_servers() : chooses_servers && profile.has_collectives();
+  if (meets_in_collectives && draft.max_parameter_servers.has_value()) {
     faults.Add("constraints.max_parameter_servers",
                absl::StrCat(*draft.max_parameter_servers,
                             " given, and the job's workers meet in collectives"));

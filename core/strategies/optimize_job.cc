@@ -501,7 +501,8 @@ class StrategyAdviser {
             : "";
     answer_.cost_source =
         table.empty() && estimate.empty()
-            ? "none is known, so no operations are fused: give fused_costs or fused_share"
+            ? "none is known, so no operations are fused: give their times (--costs; "
+              "fused_costs) or an estimate (--fused-share; fused_share)"
             : absl::StrCat(table, table.empty() || estimate.empty() ? "" : ", else ", estimate);
     if (answer_.lower_bound_seconds.has_value()) {
       answer_.why_no_bound.clear();

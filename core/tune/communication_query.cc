@@ -67,8 +67,9 @@ std::string WhyNot(TuningMethod method, const Profile& profile, const Scenario& 
 void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
   if (scenario.has_servers()) {
     faults.Add("scenario",
-               "the job has parameter servers: advice is for workers that meet in all-reduces; "
-               "scenario.all_reduce asks about such a job");
+               "the job has parameter servers: advice is for workers that meet in all-reduces: "
+               "ask about such a job (--all-reduce; in a request, scenario.all_reduce), or for the "
+               "order of its transfers (stepcast order, OptimizeOrder)");
     return;
   }
   const AllReduce& job = scenario.all_reduce();

@@ -9,6 +9,8 @@
 local TIMEOUT = "300ms"
 local MAX_LINES = 30
 
+local unpack_list = table.unpack or unpack  -- of Lua 5.3, of 5.1
+
 -- A word for the shell: in single quotes, which nothing within can end.
 local function quoted(word)
   return "'" .. word:gsub("'", "'\\''") .. "'"
@@ -75,34 +77,51 @@ local function command_of(comment, profile, nodes, per_node)
   if least == nil or flags == nil or per_node == nil or per_node < 1 or per_node % 1 ~= 0 then return nil end
   most = math.min(most, math.floor(4096 / per_node), least + math.floor(256 / per_node))
   if most <= least then return nil end
-  local words = {
-    "stepcast", "recommend", "profiles/" .. name, "--timeout", TIMEOUT,
-    "--min-workers", tostring(least * per_node), "--max-workers", tostring(most * per_node),
-  }
-  if per_node > 1 then
-    words[#words + 1] = "--workers-per-node"
-    words[#words + 1] = tostring(per_node)
-    if fields["intra-bandwidth"] ~= nil then
-      if not fields["intra-bandwidth"]:match("^%d[%d.e]*$") then return nil end
-      words[#words + 1] = "--intra-bandwidth"
-      words[#words + 1] = fields["intra-bandwidth"] .. "B/s"
-    end
-  end
-  for _, flag in ipairs(flags) do words[#words + 1] = flag end
-  -- Of a deadline, the least worker hours.
-  if (fields.objective or ""):match("^deadline") and not fields["node-hour"] then
-    fields["worker-hour"] = fields["worker-hour"] or "1"
-  end
+  local worker_hour, node_hour = fields["worker-hour"], fields["node-hour"]
   for _, key in ipairs({"examples", "worker-hour", "node-hour"}) do
-    if fields[key] ~= nil then
-      if not fields[key]:match("^%d[%d.]*$") then return nil end
-      words[#words + 1] = "--" .. key
-      words[#words + 1] = fields[key]
-    end
+    if fields[key] ~= nil and not fields[key]:match("^%d[%d.]*$") then return nil end
   end
-  for i, word in ipairs(words) do words[i] = quoted(word) end
+  local function asked(...)
+    local words = {"stepcast", "recommend", "profiles/" .. name, "--timeout", TIMEOUT, ...}
+    for _, flag in ipairs(flags) do words[#words + 1] = flag end
+    -- Of a deadline, the least worker hours.
+    if (fields.objective or ""):match("^deadline") and not node_hour then worker_hour = worker_hour or "1" end
+    for flag, value in pairs({["--examples"] = fields.examples, ["--worker-hour"] = worker_hour, ["--node-hour"] = node_hour}) do
+      words[#words + 1] = flag
+      words[#words + 1] = value
+    end
+    for i, word in ipairs(words) do words[i] = quoted(word) end
+    return table.concat(words, " ")
+  end
+  local bounds = {"--min-workers", tostring(least * per_node), "--max-workers", tostring(most * per_node)}
+  local script
+  if per_node == 1 then
+    script = "exec " .. asked(unpack_list(bounds)) .. " 2>/dev/null"
+  else
+    local intra = {}
+    if fields["intra-bandwidth"] ~= nil then
+      local number, unit = fields["intra-bandwidth"]:match("^(%d[%d.e]*)([kMGT]?[Bbit]*/?s?)$")
+      if number == nil then return nil end
+      -- A bare number is of bytes per second.
+      intra = {"--intra-bandwidth", number .. (unit == "" and "B/s" or unit)}
+    end
+    bounds[#bounds + 1] = "--workers-per-node"
+    bounds[#bounds + 1] = tostring(per_node)
+    for _, word in ipairs(intra) do bounds[#bounds + 1] = word end
+    local collectives = asked(unpack_list(bounds))
+    -- Parameter servers know no nodes: full ones are listed, and what one costs is of its workers.
+    local counts = {}
+    for nodes_of_job = least, most do counts[#counts + 1] = tostring(nodes_of_job * per_node) end
+    if node_hour ~= nil then
+      worker_hour = string.format("%.17g", (tonumber(worker_hour) or 0) + tonumber(node_hour) / per_node)
+      node_hour = nil
+    end
+    script = "exec 3>&1; errors=$(" .. collectives .. " 2>&1 >&3) && exit 0; case \"$errors\" in "
+      .. "*'--workers-per-node: belongs to collectives'*) exec " .. asked("--workers", table.concat(counts, ","))
+      .. " 2>/dev/null;; esac; exit 1"
+  end
   -- Its status comes last, since Lua 5.1 does not tell it. `timeout` ends a program that hangs.
-  return "timeout --kill-after=0.1 0.5 " .. table.concat(words, " ") .. " 2>/dev/null </dev/null; echo $?"
+  return "timeout --kill-after=0.1 0.5 sh -c " .. quoted(script) .. " 2>/dev/null </dev/null; echo $?"
 end
 
 local function show(options)

@@ -125,7 +125,7 @@ absl::Status TakeNodeRule(const std::string& name, const std::string& value, Set
 absl::Status TakeRate(const std::string& name, const std::string& value, double& rate) {
   client::AdviceQuestion question;
   if (!client::SetAdviceField("intra-bandwidth", value, question).ok())
-    return Wrong(name, value, "bytes per second from 1 to 1e15");
+    return Wrong(name, value, "a rate from 1 to 1e15 bytes per second: 300GB/s, 300e9");
   rate = question.intra_node_bandwidth_bytes_per_second;
   return absl::OkStatus();
 }

@@ -73,10 +73,10 @@ void AddService(CLI::App& app, ServerOptions& options) {
   AddRange(app, "--store-wait-seconds", options.store_wait_seconds, 0.0, kMaxSeconds,
            "Seconds to go on trying to reach the database at start");
   AddLog(app, options.log);
-  AddRange(app, "--drain-delay", options.drain_delay_seconds, 0.0, kMaxSeconds,
-           "Seconds between turning not ready and refusing calls, when told to stop");
-  AddRange(app, "--drain-timeout", options.drain_timeout_seconds, 0.0, kMaxSeconds,
-           "Seconds that calls in flight then get to finish");
+  AddLength(app, "--drain-delay", options.drain_delay_seconds, kMaxSeconds,
+            "Time between turning not ready and refusing calls, when told to stop");
+  AddLength(app, "--drain-timeout", options.drain_timeout_seconds, kMaxSeconds,
+            "Time that calls in flight then get to finish");
 }
 
 void AddLimits(CLI::App& app, ServerOptions& options) {

@@ -6,11 +6,14 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 
 #include "server/app/log.h"
 
@@ -32,6 +35,34 @@ template <typename Value>
 void AddRange(CLI::App& app, const std::string& flag, Value& value, Value min, Value max,
               const std::string& text) {
   AddSetting(app, flag, value, text)->check(CLI::Range(min, max));
+}
+
+// Seconds of a length of time: 500ms, 5s, 1m30s, 2h; a bare number is of seconds. None where the
+// text is none from 0 to `most` seconds.
+inline std::optional<double> SecondsOf(const std::string& text, double most) {
+  double seconds = 0;
+  if (!absl::SimpleAtod(text, &seconds)) {
+    absl::Duration length;
+    if (!absl::ParseDuration(text, &length)) return std::nullopt;
+    seconds = absl::ToDoubleSeconds(length);
+  }
+  return seconds >= 0 && seconds <= most ? std::optional(seconds) : std::nullopt;
+}
+
+inline void AddLength(CLI::App& app, const std::string& flag, double& seconds, double most,
+                      const std::string& text) {
+  app.add_option_function<std::string>(
+         flag, [&seconds, most](const std::string& given) { seconds = *SecondsOf(given, most); },
+         text + ": 500ms, 5s, 2m; a bare number is of seconds")
+      ->envname(VariableOf(flag))
+      ->check([most](const std::string& given) {
+        return SecondsOf(given, most).has_value()
+                   ? std::string()
+                   : absl::StrCat("\"", given, "\" is not a length of time from 0 to ", most,
+                                  " seconds: write for instance 500ms, 5s or 2m");
+      })
+      ->type_name("TIME")
+      ->default_str(absl::StrCat(seconds, "s"));
 }
 
 template <typename Value>

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 import warnings
 
-from deployment import ROOT, component, container, environment, flags
+from deployment import ROOT, component, container, environment, flags, seconds_of
 from manifest_types import PACKAGES, faults, installed
 from webhook import Webhook
 from api_server import ApiServer
@@ -193,6 +193,16 @@ class GoldenTest(AdmissionCase):
                 self.assertEqual((told[3] or "1", told[1], told[2] or "1"), (pods, least, str(case["expect"].get("pods_of", 1))))
                 compared += 1
         self.assertGreaterEqual(compared, 25)
+
+    def test_links_inside_pods_are_the_clusters_where_a_job_does_not_say(self):
+        unknown, known = golden()["mpijob_unknown_links"]["review"], golden()["mpijob_slots"]["review"]
+        first = self.start("--intra-bandwidth", "300e9")
+        patch = first.review(unknown)["patch"]
+        started = {rate: self.start("--intra-bandwidth", rate, authority=first.authority) for rate in ("300GB/s", "1MB/s")}
+        self.assertEqual(started["300GB/s"].review(unknown)["patch"], patch)
+        self.assertNotEqual(started["1MB/s"].review(unknown)["patch"], patch)
+        # The annotation counts more than the flag.
+        self.assertEqual(started["1MB/s"].review(known)["patch"], patch)
 
     def test_the_recommended_count_is_the_servers(self):
         webhook = self.start()
@@ -455,7 +465,7 @@ class SettingsTest(unittest.TestCase):
         for name in variables:
             self.assertIn(f"# {name}", print_out)
         grace = deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
-        self.assertGreater(grace, 2 + float(variables["STEPCAST_DRAIN_DELAY"]) + float(variables["STEPCAST_DRAIN_TIMEOUT"]))
+        self.assertGreater(grace, 2 + seconds_of(variables["STEPCAST_DRAIN_DELAY"]) + seconds_of(variables["STEPCAST_DRAIN_TIMEOUT"]))
 
     def test_every_flag_is_in_the_help_and_the_readme_names_only_those(self):
         usage = subprocess.run([os.environ["STEPCAST_ADMISSION"], "--help"], capture_output=True, text=True, check=True).stdout

@@ -75,6 +75,12 @@ def environment(variables):
     return {variable["name"]: variable["value"] for variable in variables if "value" in variable}
 
 
+def seconds_of(length):
+    """Of 10s, 500ms or 1m."""
+    number, unit = re.fullmatch(r"([\d.]+)(ms|s|m)", length).groups()
+    return float(number) * {"ms": 1e-3, "s": 1, "m": 60}[unit]
+
+
 def flags(arguments):
     """--flag=value, or --flag value, as name -> value."""
     return dict(re.findall(r"(--[a-z-]+)[= ](\S+)", " ".join(arguments)))

@@ -27,7 +27,8 @@ KINDS = {
     "TrainJob": ("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
     "JobSet": ("jobset.x-k8s.io", "v1alpha2", "jobsets"),
 }
-PROFILE = "tiny-8"
+PROFILE = "tiny-8"  # of parameter servers
+RING = "resnet-ring"  # of all-reduces
 HOSTILE = "$(touch pwned) `touch pwned` ; touch pwned | \x1b[31mred \x1f' \" \\ \n--help"
 
 
@@ -123,6 +124,10 @@ class PluginTest(unittest.TestCase):
         cls.addClassCleanup(cls.server.close)
         profile = message(small())
         cls.server.profiles.CreateProfile(store.CreateProfileRequest(profile=profile, profile_id=PROFILE))
+        subprocess.run(
+            [os.environ["STEPCAST"], "--server", cls.server.address, "profile", "zoo", "resnet18_cifar", "--all-reduce", "--bandwidth", "10Gbit/s", "--id", RING],
+            check=True, capture_output=True,
+        )
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="stepcast-kubectl-")
@@ -179,9 +184,9 @@ class PluginTest(unittest.TestCase):
         self.assertEqual((status, errors), (0, ""))
         return [re.findall(r"^\[(.*)\]$", part, re.M) for part in out.split("[recommend]")[1:]]
 
-    def direct(self, *flags):
+    def direct(self, *flags, profile=PROFILE):
         done = subprocess.run(
-            [os.environ["STEPCAST"], "--server", self.server.address, "recommend", PROFILE, *flags], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+            [os.environ["STEPCAST"], "--server", self.server.address, "recommend", f"profiles/{profile}", *flags], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
         )
         return done.stdout
 
@@ -225,6 +230,31 @@ class RecommendTest(PluginTest):
             self.asked(job(objective="deadline=6h", examples="9"), rest=["--node-hour", "2"])[0][3:],
             ["--objective=min-cost", "--deadline=6h", "--examples=9", "--node-hour", "2"],
         )
+
+    def test_pods_of_several_workers_are_asked_about_as_their_profile_was_recorded(self):
+        gpus = {"parallelism": 2, "template": pod("4")}
+        # With parameter servers: the numbers of workers that fill pods, each with a link of its own.
+        status, out, errors = self.run_plugin("recommend", "-f", self.write(job(spec=gpus, max="3", intra_bandwidth="300GB/s")))
+        self.assertEqual((status, errors), (0, ""))
+        self.assertEqual(out, f"Job train: profile {PROFILE}, 1 to 3 pods of 4 workers, now 2\n" + self.direct("--workers", "4,8,12"))
+        # In collectives: nodes, whose inner links somebody must know.
+        status, out, errors = self.run_plugin("recommend", "-f", self.write(job(profile=RING, spec=gpus, max="3")))
+        self.assertEqual(status, 1)
+        self.assertIn("--intra-bandwidth", errors)
+        for rate in ("300e9", "300GB/s"):
+            status, out, errors = self.run_plugin("recommend", "-f", "-", stdin=json.dumps(job(profile=RING, spec=gpus, max="3", intra_bandwidth=rate)))
+            self.assertEqual((status, errors), (0, ""))
+            flags = ("--min-workers", "4", "--max-workers", "12", "--workers-per-node", "4", "--intra-bandwidth", "300GB/s")
+            self.assertEqual(out.split("\n", 1)[1], self.direct(*flags, profile=RING))
+        # What a node costs is of a node.
+        made = self.write(job(spec=gpus, max="3", objective="cost", examples="1000"))
+        status, out, errors = self.run_plugin("recommend", "-f", made, "--", "--node-hour", "8")
+        self.assertEqual(status, 1)
+        self.assertIn("give --worker-hour", errors)
+        self.assertEqual(self.run_plugin("recommend", "-f", made, "--", "--worker-hour", "2")[0], 0)
+        # Of more than 256 counts, every so many pods.
+        status, out, errors = self.run_plugin("recommend", "-f", self.write(job(spec=gpus, max="300")), "--", "--objective", "max-throughput", "--steps", "10")
+        self.assertEqual((status, errors), (0, ""))
 
     def test_real_deadlines_and_costs_are_answered(self):
         for annotations, rest in (
@@ -270,6 +300,7 @@ class RecommendTest(PluginTest):
             (job(max="9.5"), '"9.5" is no count'),
             (job(min="9", max="8"), "at most 8 pods is below the least, 9"),
             (job(objective="speed"), 'stepcast.dev/objective is "speed"'),
+            (job(workers_per_pod="2", intra_bandwidth="fast"), 'stepcast.dev/intra-bandwidth is "fast"'),
             (job(objective="efficiency=lots"), "lots"),
             (job(objective="deadline=6h"), "examples"),
             (job(objective="cost", examples="many"), "many"),
@@ -286,7 +317,7 @@ class RecommendTest(PluginTest):
     def test_nothing_that_a_manifest_says_is_run_or_drives_the_terminal(self):
         for made in (
             job(profile=HOSTILE), job(min=HOSTILE), job(max=HOSTILE), job(objective=HOSTILE), job(objective="efficiency=" + HOSTILE),
-            job(examples=HOSTILE), job(name=HOSTILE), job(workers_per_pod=HOSTILE), job(objective="deadline=1h", examples="PATH[$(touch pwned)]"),
+            job(examples=HOSTILE), job(name=HOSTILE), job(workers_per_pod=HOSTILE), job(workers_per_pod="2", intra_bandwidth=HOSTILE), job(objective="deadline=1h", examples="PATH[$(touch pwned)]"),
             job(spec={"parallelism": "PATH[$(touch pwned)]"}), job(min="PATH[$(touch pwned)]"),
         ):
             with self.subTest(made):

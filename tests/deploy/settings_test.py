@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from deployment import ALERTING, compose_server, compose_variables, container, environment, flags, image_command, overlays, pod, rules, tls
+from deployment import ALERTING, compose_server, compose_variables, container, environment, flags, image_command, overlays, pod, rules, seconds_of, tls
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from certificates import Authority  # noqa: E402
@@ -34,11 +34,11 @@ class SettingsTest(unittest.TestCase):
         assert len(cls.settings) > 10, usage
 
     def seconds_to_stop(self, variables):
-        return EXIT_SECONDS + sum(float(variables.get(name, self.defaults[name])) for name in ("STEPCAST_DRAIN_DELAY", "STEPCAST_DRAIN_TIMEOUT"))
+        return EXIT_SECONDS + sum(seconds_of(variables.get(name, self.defaults[name])) for name in ("STEPCAST_DRAIN_DELAY", "STEPCAST_DRAIN_TIMEOUT"))
 
     def starts(self, variables, *arguments):
         # Only not to wait.
-        with mock.patch.dict(os.environ, {**variables, "STEPCAST_DRAIN_DELAY": "0"}):
+        with mock.patch.dict(os.environ, {**variables, "STEPCAST_DRAIN_DELAY": "0s"}):
             server = Server(*arguments)
         try:
             self.assertEqual(server.http("/readyz")[0], 200)

@@ -479,7 +479,7 @@ class AllReduceTest(ServerTest):
         self.assertEqual([each.workers for each in compared.comparisons], [1, 2])
         for each in compared.comparisons:
             self.assertTrue(all(one.examples_per_second > 0 for one in each.models))
-        request = {"inline_profile": profile, "scenario": {"parameter_servers": {"transfer_order": "TAC"}}, "constraints": {"max_workers": 3, "max_parameter_servers": 2}}
+        request = {"inline_profile": profile, "scenario": {"parameter_servers": {"servers": 2, "transfer_order": "TAC"}}, "constraints": {"max_workers": 3}}
         reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
         self.assertTrue(reply.frontier)
 

@@ -134,6 +134,24 @@ class KindOfJobTest(ServerTest):
             violations = details_of(error).violations
         self.assertTrue(any(field.endswith("scenario.parameter_servers.first_come") for field in violations), violations)
 
+    def test_a_choice_of_servers_does_not_make_servers_of_collectives(self):
+        scenario = {"parameter_servers": {"transfer_order": "TAC"}}
+        request = {"inline_profile": gradients(), "scenario": scenario, "constraints": {"max_workers": 2, "max_parameter_servers": 2}}
+        with self.assertRaises(grpc.RpcError) as failure:
+            self.server.predictions.RecommendWorkers(from_json(prediction_request("RecommendWorkers"), request))
+        details = details_of(failure.exception)
+        self.assertEqual(details.code, grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertEqual(sorted(details.violations), ["constraints.max_parameter_servers", "scenario.parameter_servers.transfer_order"])
+        jobs = [{"id": "a", "inline_profile": gradients(), "max_workers": 2, "max_parameter_servers": 2, "scenario": {"parameter_servers": {}}}]
+        request = from_json(allocation_pb2.AllocateWorkersRequest(), {"jobs": jobs, "capacity": {"workers": 2}})
+        try:
+            [allocation] = self.server.predictions.AllocateWorkers(request).allocations
+            violations = details_within(allocation.error).violations
+        except grpc.RpcError as error:
+            violations = details_of(error).violations
+        for field in ("scenario.parameter_servers", "max_parameter_servers"):
+            self.assertTrue(any(each.endswith(field) for each in violations), violations)
+
     def test_every_field_of_servers_but_their_number_is_refused_for_a_job_of_collectives(self):
         for field in scenario_pb2.ParameterServers.DESCRIPTOR.fields:
             with self.subTest(field=field.name):

@@ -11,7 +11,7 @@ from e2e import Postgres, Server, eventually, grpc
 REPLICAS = 3
 # An operation of a replica that was killed waits no longer than its lease; how often that happens to one here says nothing about it.
 # A replica that stops says so a second before, as the manifests have it: gRPC cancels what comes in the moment of its shutdown, and says no reason.
-FLAGS = ("--drain-delay", "1", "--operation-lease-seconds", "3", "--max-operation-attempts", "100", "--threads", "2")
+FLAGS = ("--drain-delay", "1s", "--operation-lease-seconds", "3", "--max-operation-attempts", "100", "--threads", "2")
 
 
 def _free_port():

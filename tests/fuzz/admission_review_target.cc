@@ -88,7 +88,7 @@ class AdmissionReviewTarget final : public FuzzTarget {
       DemandSoundAnswer(*review, {});
       return true;
     }
-    const absl::StatusOr<JobQuestion> question = QuestionOf(*review, v1::Prices());
+    const absl::StatusOr<JobQuestion> question = QuestionOf(*review, {});
     if (!question.ok()) {
       const JobAnswer refused = admission::AnswerOf(question.status());
       Demand(refused.answer.patch.empty(), "what cannot be asked about stays as it is");
@@ -105,7 +105,7 @@ class AdmissionReviewTarget final : public FuzzTarget {
     const JobAnswer decided = AnswerOf(*review, *question, AdviceFor(question->question));
     DemandSoundAnswer(*review, decided);
     const Review after = Patched(*review, decided);
-    const absl::StatusOr<JobQuestion> again = QuestionOf(after, v1::Prices());
+    const absl::StatusOr<JobQuestion> again = QuestionOf(after, {});
     Demand(again.ok(), "what was answered can be asked again:", again.status().ToString());
     const JobAnswer repeated = AnswerOf(after, *again, AdviceFor(again->question));
     Demand(repeated.answer.patch.empty(), "asked again, nothing more is changed:",

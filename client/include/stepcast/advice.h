@@ -42,8 +42,8 @@ struct AdviceQuestion {
   std::string profile;  // name of a stored profile, with or without "profiles/"
   int32_t min_workers = 1;
   int32_t max_workers = 16;  // at most 256 more than min_workers
-  // Workers of a node, for jobs that fill nodes: both ends are multiples of it. More than 1 of jobs
-  // whose workers meet in collectives alone; the question of any other is FAILED_PRECONDITION.
+  // Workers of a node, for jobs that fill nodes: both ends are multiples of it. In collectives they
+  // share the node's links; with parameter servers each has a link of its own, as recorded.
   int32_t workers_per_node = 1;
   // Of a link inside a node; with workers_per_node above 1 the server refuses to guess it. 0: not
   // given.
@@ -61,11 +61,12 @@ struct AdviceQuestion {
 // `profile` among them; at most 1,024 bytes.
 //
 //   profile=NAME       objective=knee (default) | throughput | efficiency=0.8 | deadline=6h | cost
-//   examples=1000000   min=2   max=16   workers-per-node=4   intra-bandwidth=300e9 (bytes/s)
+//   examples=1000000   min=2   max=16   workers-per-node=4   intra-bandwidth=300GB/s
 //   worker-hour=2.5    node-hour=20
 //
-// Fields that need each other (a deadline examples, cost a price, min at most max) are checked by
-// CheckAdviceQuestion, so that a caller can add what the text leaves out.
+// A rate is of B/s or bit/s with k, M, G or T before it; a bare number of it is of bytes per
+// second. Fields that need each other (a deadline examples, cost a price, min at most max) are
+// checked by CheckAdviceQuestion, so that a caller can add what the text leaves out.
 absl::StatusOr<AdviceQuestion> ParseAdviceText(std::string_view text);
 
 // One field of such a text, for callers that have them apart. `value` has at most 1,024 bytes.

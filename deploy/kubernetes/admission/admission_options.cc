@@ -1,6 +1,7 @@
 #include "deploy/kubernetes/admission/admission_options.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,11 +16,13 @@
 #include "server/app/listen_address.h"
 #include "server/app/setting_flags.h"
 #include "server/app/settings.h"
+#include "stepcast/advice.h"
 
 namespace stepcast::admission {
 
 namespace {
 
+using server::AddLength;
 using server::AddRange;
 using server::AddSetting;
 
@@ -57,6 +60,28 @@ void AddListener(CLI::App& app, AdmissionOptions& options) {
   AddRange(app, "--threads", options.threads, 1, 1024, "Reviews that wait for advice at one time");
 }
 
+std::optional<double> IntraRateOf(const std::string& text) {
+  client::AdviceQuestion question;
+  if (!client::SetAdviceField("intra-bandwidth", text, question).ok()) return std::nullopt;
+  return question.intra_node_bandwidth_bytes_per_second;
+}
+
+void AddIntraBandwidth(CLI::App& app, AdmissionOptions& options) {
+  constexpr char kFlag[] = "--intra-bandwidth";
+  app.add_option_function<std::string>(
+         kFlag,
+         [&options](const std::string& given) { options.intra_bandwidth = *IntraRateOf(given); },
+         "Rate of the links inside a pod of several workers, for jobs without the annotation "
+         "stepcast.dev/intra-bandwidth: 300GB/s, 600Gbit/s, or 300e9 in bytes per second")
+      ->envname(server::VariableOf(kFlag))
+      ->check([](const std::string& given) {
+        return IntraRateOf(given).has_value()
+                   ? std::string()
+                   : absl::StrCat(Quoted(given), " is not a rate: write for instance 300GB/s");
+      })
+      ->type_name("RATE");
+}
+
 void AddPredictor(CLI::App& app, AdmissionOptions& options) {
   AddSetting(app, "--server", options.server, "HOST:PORT of stepcastd, or any gRPC target");
   AddSetting(app, "--server-ca", options.server_ca,
@@ -77,14 +102,15 @@ void AddPredictor(CLI::App& app, AdmissionOptions& options) {
   AddRange(app, "--node-hour", options.node_hour, 0.0, kMaxPrice,
            "Price of a pod of several workers for an hour, besides its workers");
   AddSetting(app, "--currency", options.currency, "Currency of prices, for instance USD");
+  AddIntraBandwidth(app, options);
 }
 
 void AddProcess(CLI::App& app, AdmissionOptions& options) {
   AddLog(app, options.log, "; debug: a line for each review");
-  AddRange(app, "--drain-delay", options.drain_delay_seconds, 0.0, kMaxSeconds,
-           "Seconds between turning not ready and taking no more connections, when told to stop");
-  AddRange(app, "--drain-timeout", options.drain_timeout_seconds, 0.0, kMaxSeconds,
-           "Seconds that reviews in flight then get to finish");
+  AddLength(app, "--drain-delay", options.drain_delay_seconds, kMaxSeconds,
+            "Time between turning not ready and taking no more connections, when told to stop");
+  AddLength(app, "--drain-timeout", options.drain_timeout_seconds, kMaxSeconds,
+            "Time that reviews in flight then get to finish");
 }
 
 absl::Status Fault(const std::string& flag, const std::string& why) {

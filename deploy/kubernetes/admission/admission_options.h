@@ -35,6 +35,7 @@ struct AdmissionOptions {
   double worker_hour = 0;     // prices, for the objective cost
   double node_hour = 0;
   std::string currency;
+  double intra_bandwidth = 0;  // bytes per second inside a pod, where a job does not say; 0: none
 
   int64_t max_review_bytes = int64_t{8} << 20;
   int64_t max_pending_bytes = int64_t{64} << 20;

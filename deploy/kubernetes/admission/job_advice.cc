@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "stepcast/error_details.h"
 
 namespace stepcast::admission {
 
@@ -345,6 +346,19 @@ JobAnswer Suggest(const Review& review, const JobQuestion& asked, const Advice& 
   return result;
 }
 
+// True where the server does not guess the links inside a pod.
+bool LacksIntraBandwidth(const absl::Status& fault) {
+  const std::vector<client::FieldViolation> violations = client::GetErrorDetails(fault).violations;
+  return std::any_of(violations.begin(), violations.end(), [](const auto& violation) {
+    return violation.field == "scenario.all_reduce.intra_node_bandwidth_bytes_per_second";
+  });
+}
+
+std::string NeedsIntraBandwidth(const JobQuestion& asked) {
+  return absl::StrCat("annotation ", kPrefix, "intra-bandwidth is needed, for ",
+                      asked.job.workers_per_pod, " workers share a pod (NVLink: 300GB/s)");
+}
+
 // A fault that a user can mend is told; one that only an operator can is not, unless a change was
 // asked for.
 JobAnswer WithoutAdvice(const JobQuestion& asked, const absl::Status& fault) {
@@ -359,7 +373,9 @@ JobAnswer WithoutAdvice(const JobQuestion& asked, const absl::Status& fault) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kOutOfRange:
-      return say(Outcome::kWrong, absl::StrCat("no advice: ", message));
+      return say(Outcome::kWrong,
+                 absl::StrCat("no advice: ",
+                              LacksIntraBandwidth(fault) ? NeedsIntraBandwidth(asked) : message));
     case absl::StatusCode::kDeadlineExceeded:
       return say(Outcome::kLate,
                  asked.set ? absl::StrCat(asked.job.fields.front().path,
@@ -404,11 +420,12 @@ bool AsksForAdvice(const Review& review) {
          FindText(review.object, "labels", absl::StrCat(kPrefix, "profile")) != nullptr;
 }
 
-absl::StatusOr<JobQuestion> QuestionOf(const Review& review, const v1::Prices& prices) {
+absl::StatusOr<JobQuestion> QuestionOf(const Review& review, const JobDefaults& defaults) {
   absl::StatusOr<TrainingJob> job = ReadTrainingJob(review.group, review.kind, review.object);
   if (!job.ok()) return job.status();
   JobQuestion asked{.job = *std::move(job), .unknown_annotation = UnknownAnnotation(review)};
-  asked.question.prices = prices;
+  asked.question.prices = defaults.prices;
+  asked.question.intra_node_bandwidth_bytes_per_second = defaults.intra_bandwidth_bytes_per_second;
   asked.question.unit =
       asked.job.workers_per_pod > 1 ? client::AdviceUnit::kNodes : client::AdviceUnit::kWorkers;
   asked.question.workers_per_node = static_cast<int32_t>(asked.job.workers_per_pod);

@@ -11,6 +11,7 @@
 // | examples | left to train on, for a deadline or cost |
 // | mode | advise: say it; set: change the counts, too |
 // | workers-per-pod, replicated-job | see training_job.h |
+// | intra-bandwidth | of the links inside a pod of several workers |
 //
 // Written back are recommended and requested (pods), throughput, curve, reason. In mode set the
 // counts are changed to what is recommended; and a Job in a queue of Kueue's is told how few
@@ -34,6 +35,12 @@ namespace stepcast::admission {
 inline constexpr size_t kMaxWarningBytes = 120;
 // Points of `curve` at most; of more, those that say least about its shape are left out.
 inline constexpr size_t kMaxCurvePoints = 32;
+
+// What stands for a job that does not say it.
+struct JobDefaults {
+  v1::Prices prices;
+  double intra_bandwidth_bytes_per_second = 0;  // inside a pod of several workers; 0: not known
+};
 
 struct JobQuestion {
   TrainingJob job;
@@ -70,7 +77,7 @@ bool AsksForAdvice(const Review& review);
 
 // The question that the object asks. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION with a sentence
 // for its user. REQUIRES: AsksForAdvice(review).
-absl::StatusOr<JobQuestion> QuestionOf(const Review& review, const v1::Prices& prices);
+absl::StatusOr<JobQuestion> QuestionOf(const Review& review, const JobDefaults& defaults);
 
 // The answer to a question that `advice` was the answer to.
 JobAnswer AnswerOf(const Review& review, const JobQuestion& question,

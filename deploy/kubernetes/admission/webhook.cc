@@ -49,12 +49,12 @@ std::shared_ptr<client::Adviser> MakeAdviser(const AdmissionOptions& options,
                              .threads = kAdviceThreads});
 }
 
-v1::Prices PricesOf(const AdmissionOptions& options) {
-  v1::Prices prices;
-  prices.set_worker_hour(options.worker_hour);
-  prices.set_node_hour(options.node_hour);
-  prices.set_currency_code(options.currency);
-  return prices;
+JobDefaults DefaultsOf(const AdmissionOptions& options) {
+  JobDefaults defaults{.intra_bandwidth_bytes_per_second = options.intra_bandwidth};
+  defaults.prices.set_worker_hour(options.worker_hour);
+  defaults.prices.set_node_hour(options.node_hour);
+  defaults.prices.set_currency_code(options.currency);
+  return defaults;
 }
 
 }  // namespace
@@ -62,12 +62,12 @@ v1::Prices PricesOf(const AdmissionOptions& options) {
 // Member order is lifetime: the listeners go first.
 struct Webhook::Parts {
   explicit Parts(const AdmissionOptions& given)
-      : options(given), log(given.log), metrics(ProgramVersion()), prices(PricesOf(given)) {}
+      : options(given), log(given.log), metrics(ProgramVersion()), defaults(DefaultsOf(given)) {}
 
   const AdmissionOptions options;
   Log log;
   WebhookMetrics metrics;
-  const v1::Prices prices;
+  const JobDefaults defaults;
   std::mutex mutex;
   std::shared_ptr<client::Adviser> adviser_in_use;  // guarded by mutex
   std::atomic<int64_t> certificate_expiry{0};
@@ -114,7 +114,7 @@ HttpsReply Webhook::Parts::Answer(const std::string& body) {
 
 JobAnswer Webhook::Parts::Decide(const Review& review) {
   if (!AsksForAdvice(review)) return {};
-  const absl::StatusOr<JobQuestion> question = QuestionOf(review, prices);
+  const absl::StatusOr<JobQuestion> question = QuestionOf(review, defaults);
   if (!question.ok()) return AnswerOf(question.status());
   const absl::StatusOr<client::Advice> advice = adviser()->Advise(question->question);
   LogPredictor(advice.status());

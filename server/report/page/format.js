@@ -29,6 +29,7 @@ function formatPercent(share) {
 }
 
 function formatSigned(share) {
+  if (Math.abs(share) < 0.0005) return '0 %';
   return `${share < 0 ? '−' : '+'}${formatPercent(Math.abs(share))}`;
 }
 

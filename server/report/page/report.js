@@ -505,20 +505,25 @@ function cost() {
 const METHODS = {AS_RECORDED: 'as it is', DDP_BUCKETS: 'PyTorch’s buckets', HOROVOD: 'Horovod’s cycles', MG_WFBP: 'MG-WFBP', LIBRA: 'LIBRA', SEARCH: 'best found by search',
   TIC: 'TIC', TAC: 'TAC', REVERSE: 'reverse graph order', RANDOM: 'a random order', RECORDED: 'as recorded', GRAPH: 'graph order'};
 
+const BASELINES = {RECORDED: 'each step as recorded', GRAPH: 'nothing enforced', RANDOM: 'random each step'};
+
 function orders(subject) {
   const found = subject.orders;
   if (!found) return [subheading('Order of transfers'), missing(subject.missing.orders)];
   const workers = plural(found.workers, 'worker');
   const rows = found.orders.map((order) => ({name: METHODS[order.method], value: order.examplesPerSecond ?? 0, low: order.confidenceInterval?.lower, high: order.confidenceInterval?.upper, style: subject.style, marked: order.method === found.chosen}))
-      .concat((found.baselines || []).map((base) => ({name: `${{RECORDED: 'each step as recorded', GRAPH: 'nothing enforced', RANDOM: 'random each step'}[base.transferOrder] ?? base.transferOrder}`, value: base.examplesPerSecond ?? 0,
+      .concat((found.baselines || []).map((base) => ({name: BASELINES[base.transferOrder], value: base.examplesPerSecond ?? 0,
         low: base.confidenceInterval?.lower, high: base.confidenceInterval?.upper, style: 'plain'})));
   const chosen = found.orders.find((order) => order.method === found.chosen);
   const random = (found.baselines || []).find((base) => base.transferOrder === 'RANDOM');
   const gain = chosen && random ? (chosen.examplesPerSecond ?? 0) / (random.examplesPerSecond || 1) - 1 : 0;
-  const apart = chosen && random && ((chosen.confidenceInterval?.lower ?? 0) > (random.confidenceInterval?.upper ?? 0));
+  const apart = chosen && random && ((chosen.confidenceInterval?.lower ?? 0) > (random.confidenceInterval?.upper ?? 0) || (chosen.confidenceInterval?.upper ?? 0) < (random.confidenceInterval?.lower ?? 0));
+  const faster = (found.baselines || []).filter((base) => chosen && (base.confidenceInterval?.lower ?? 0) > (chosen.confidenceInterval?.upper ?? Infinity))
+      .sort((a, b) => b.examplesPerSecond - a.examplesPerSecond)[0];
   return [subheading('Order of transfers'),
     element('p', {}, `Tensors sent in the order of ${METHODS[found.chosen]} make the shortest step. `,
-        apart ? `With ${workers} that does ${formatSigned(gain)} against a random order each step.` : `With ${workers} the throughput cannot be told from that of a random order each step.`),
+        apart ? `With ${workers} that does ${formatSigned(gain)} against a random order each step.` : `With ${workers} the throughput cannot be told from that of a random order each step.`,
+        faster ? ` It is slower in the long run: ${BASELINES[faster.transferOrder]} makes ${formatPercent(faster.examplesPerSecond / chosen.examplesPerSecond - 1)} more examples/s, so keep that.` : null),
     dotChart({label: `Examples per second with ${workers}, by order of transfers`, xTitle: `examples/s with ${workers}`, format: formatShort, rows}),
     numbersTable(`orders of transfers${isComparison ? `, ${subject.name}` : ''}`, ['order', 'one step of one worker', 'scheduling efficiency', 'examples/s', 'interval'],
         [...found.orders.map((order) => [METHODS[order.method], formatSeconds(Number(order.makespanNs ?? 0) * 1e-9), formatPercent(order.schedulingEfficiency ?? 0), formatNumber(order.examplesPerSecond ?? 0), formatInterval(order.confidenceInterval)]),
@@ -687,7 +692,7 @@ function facts(message, prefix = '') {
     if (/bandwidth bytes per second$/.test(name)) return [[name.replace(/ bytes per second$/, ''), formatRate(value)]];
     if (/seconds$/.test(name) && typeof value === 'number') return [[name.replace(/,? seconds$/, ''), formatSeconds(value)]];
     if (key === 'currencyCode') return [[name, value]];
-    if (/bytes$/.test(name) && Number.isFinite(Number(value))) return [[name.replace(/ bytes$/, ''), formatBytes(Number(value))]];
+    if (/bytes$/.test(name) && Number.isFinite(Number(value))) return [[name.replace(/,? bytes$/, ''), formatBytes(Number(value))]];
     return [[name, String(spoken(value))]];
   });
 }

@@ -61,6 +61,20 @@ TEST(OrderTableTest, ShowsMethodsBoundsAndTheChosenOrder) {
                                             "   1       12 B  recv/b\n");
 }
 
+TEST(OrderTableTest, AnOrderThatIsSurelySlowerIsAdvisedAgainst) {
+  v1::OptimizeOrderResponse response = TwoOrders();
+  v1::OrderSpeedup& over = *response.mutable_orders(0)->mutable_speedups(0);
+  over.set_speedup(0.75);
+  over.mutable_confidence_interval()->set_lower(0.7);
+  const std::string line =
+      "Slower in the long run: TAC is chosen by the makespan of one step, and makes 25.0% fewer "
+      "examples/s than graph order, so keep that.\n";
+  over.mutable_confidence_interval()->set_upper(0.99);
+  EXPECT_NE(OrderText(response, 10).find(line), std::string::npos);
+  over.mutable_confidence_interval()->set_upper(1);
+  EXPECT_EQ(OrderText(response, 10).find("Slower"), std::string::npos);
+}
+
 TEST(OrderTableTest, CountsTheTransfersItDoesNotShow) {
   const std::string text = OrderText(TwoOrders(), 1);
   EXPECT_NE(text.find("recv/a\nand 1 more"), std::string::npos) << text;

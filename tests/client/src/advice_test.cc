@@ -196,18 +196,32 @@ TEST(AdviceRequestTest, TheKneeIsAskedForWhereOtherCountsMayHaveBeenLookedAt) {
   EXPECT_EQ(knee.constraints().max_workers(), 9);
 }
 
-TEST(AdviceRequestTest, WorkersOfANodeAreOfCollectivesOnly) {
+TEST(AdviceTextTest, ARateInsideANodeHasAUnitOrIsOfBytes) {
+  AdviceQuestion question;
+  for (const auto& [text, rate] : std::map<std::string, double>{{"300e9", 3e11},
+                                                                {"300GB/s", 3e11},
+                                                                {"2.4Tbit/s", 3e11},
+                                                                {"3e11B/s", 3e11},
+                                                                {"8bit/s", 1}}) {
+    EXPECT_TRUE(SetAdviceField("intra-bandwidth", text, question).ok()) << text;
+    EXPECT_DOUBLE_EQ(question.intra_node_bandwidth_bytes_per_second, rate) << text;
+  }
+  for (const char* text : {"", "fast", "GB/s", "300G", "300 GB/s", "300gB/s", "300GB", "300GGB/s",
+                           "0", "-1GB/s", "1e16", "1e9TB/s", "300GB/s "}) {
+    EXPECT_EQ(SetAdviceField("intra-bandwidth", text, question).code(),
+              absl::StatusCode::kInvalidArgument)
+        << text;
+  }
+}
+
+TEST(AdviceRequestTest, WorkersOfANodeShareItsLinksInCollectives) {
   AdviceQuestion question = Parsed("profile=a;min=4;max=16");
   EXPECT_FALSE(NeedsCommunication(question));
   question.workers_per_node = 4;
   EXPECT_TRUE(NeedsCommunication(question));
   Request request = RequestOf(question);
   v1::PredictThroughputResponse reply;
-  auto& scenario = *reply.add_predictions()->mutable_scenario();
-  scenario.mutable_parameter_servers()->set_servers(1);
-  EXPECT_EQ(SetWorkersPerNode(question, reply, request).code(),
-            absl::StatusCode::kFailedPrecondition);
-  scenario.mutable_all_reduce();
+  reply.add_predictions()->mutable_scenario()->mutable_all_reduce();
   EXPECT_TRUE(SetWorkersPerNode(question, reply, request).ok());
   EXPECT_EQ(request.scenario().all_reduce().workers_per_node(), 4);
   EXPECT_FALSE(request.scenario().all_reduce().has_intra_node_bandwidth_bytes_per_second());
@@ -215,6 +229,27 @@ TEST(AdviceRequestTest, WorkersOfANodeAreOfCollectivesOnly) {
   EXPECT_TRUE(SetWorkersPerNode(question, reply, request).ok());
   EXPECT_EQ(request.scenario().all_reduce().intra_node_bandwidth_bytes_per_second(), 3e11);
   EXPECT_EQ(SetWorkersPerNode(question, {}, request).code(), absl::StatusCode::kInternal);
+}
+
+TEST(AdviceRequestTest, NodesOfAJobWithServersAreNumbersOfWorkersThatFillThem) {
+  AdviceQuestion question = Parsed("profile=a;min=4;max=12;worker-hour=2;node-hour=20");
+  question.workers_per_node = 4;
+  question.intra_node_bandwidth_bytes_per_second = 3e11;
+  Request request = RequestOf(question);
+  v1::PredictThroughputResponse reply;
+  reply.add_predictions()->mutable_scenario()->mutable_parameter_servers()->set_servers(1);
+  EXPECT_TRUE(SetWorkersPerNode(question, reply, request).ok());
+  EXPECT_FALSE(request.scenario().has_all_reduce());
+  EXPECT_THAT(request.constraints().worker_counts(), ElementsAre(4, 8, 12));
+  EXPECT_FALSE(request.constraints().has_min_workers());
+  EXPECT_FALSE(request.constraints().has_max_workers());
+  EXPECT_EQ(request.prices().worker_hour(), 7);
+  EXPECT_EQ(request.prices().node_hour(), 0);
+  question = Parsed("profile=a;min=4;max=8");
+  question.workers_per_node = 4;
+  request = RequestOf(question);
+  EXPECT_TRUE(SetWorkersPerNode(question, reply, request).ok());
+  EXPECT_FALSE(request.has_prices());
 }
 
 TEST(AdviceRequestTest, QuestionsThatDifferHaveOtherKeys) {

@@ -138,6 +138,9 @@ void Compare(const char* kind, Job (*make)(uint64_t), double least_share) {
     const ResourceGain& in_full = *diagnosis->prediction.bottleneck_gain;
     const bool is_same = named->change == in_full.change;
     const bool is_near = is_same || GainBy(*diagnosis, named->change) > in_full.gain - 0.01;
+    if (is_same && query->scenario.has_servers() && query->scenario.workers > 1) {
+      EXPECT_NEAR(named->gain, GainBy(*diagnosis, named->change), 0.01 * (1 + in_full.gain));
+    }
     ++jobs;
     same += is_same ? 1 : 0;
     near += is_near ? 1 : 0;

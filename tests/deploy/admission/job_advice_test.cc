@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+
 #include "core/base/error.h"
 
 namespace stepcast::admission::job_advice_test {
@@ -92,6 +96,38 @@ TEST(JobAdviceTest, PodsOfSeveralWorkersAreAskedAboutInFullPods) {
   EXPECT_EQ(question.question.workers_per_node, 4);
   EXPECT_EQ(question.question.min_workers, 8);
   EXPECT_EQ(question.question.max_workers, 64);
+}
+
+TEST(JobAdviceTest, LinksInsideAPodAreTheAnnotationsElseTheClusters) {
+  const JobDefaults defaults{.intra_bandwidth_bytes_per_second = 3e11};
+  const auto rate = [&](const json& annotations) {
+    return QuestionOf(Job(annotations), defaults)->question.intra_node_bandwidth_bytes_per_second;
+  };
+  EXPECT_EQ(rate({}), 3e11);
+  EXPECT_EQ(rate({{"stepcast.dev/intra-bandwidth", "25GB/s"}}), 25e9);
+  EXPECT_EQ(Question(Job({})).question.intra_node_bandwidth_bytes_per_second, 0);
+}
+
+TEST(JobAdviceTest, LinksInsideAPodThatNobodyKnowsAreAskedForByTheAnnotationsName) {
+  const Review review = Job({{"stepcast.dev/workers-per-pod", "4"}});
+  const auto refusal = [](const char* field) {
+    google::rpc::BadRequest details;
+    details.add_field_violations()->set_field(field);
+    absl::Status status = absl::InvalidArgumentError(absl::StrCat(field, ": not given"));
+    status.SetPayload("type.googleapis.com/google.rpc.BadRequest",
+                      absl::Cord(details.SerializeAsString()));
+    return status;
+  };
+  const JobAnswer lacks =
+      AnswerOf(review, Question(review),
+               refusal("scenario.all_reduce.intra_node_bandwidth_bytes_per_second"));
+  EXPECT_EQ(lacks.outcome, Outcome::kWrong);
+  EXPECT_THAT(lacks.answer.warnings,
+              ElementsAre("stepcast: no advice: annotation stepcast.dev/intra-bandwidth is needed, "
+                          "for 4 workers share a pod (NVLink: 300GB/s)"));
+  const JobAnswer other = AnswerOf(review, Question(review), refusal("scenario.workers"));
+  EXPECT_THAT(other.answer.warnings,
+              ElementsAre(HasSubstr("no advice: scenario.workers: not given")));
 }
 
 TEST(JobAdviceTest, AnnotationsThatAreNoneSayWhy) {

@@ -94,6 +94,15 @@ TEST(CommandLineTest, TheEnvironmentCountsLessThanAFlag) {
   EXPECT_EQ(Options({"--listen", "127.0.0.1:8"}).listen, "127.0.0.1:8");
 }
 
+TEST(CommandLineTest, LengthsOfTimeHaveUnitsOrAreOfSeconds) {
+  for (const auto& [text, seconds] : std::vector<std::pair<const char*, double>>{
+           {"0", 0}, {"1.5", 1.5}, {"1.5s", 1.5}, {"250ms", 0.25}, {"1m30s", 90}, {"2h", 7200}}) {
+    const ServerOptions options = Options({"--drain-delay", text, "--drain-timeout", text});
+    EXPECT_EQ(options.drain_delay_seconds, seconds) << text;
+    EXPECT_EQ(options.drain_timeout_seconds, seconds) << text;
+  }
+}
+
 TEST(CommandLineTest, WhatIsWrongIsNamed) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases{
       {{"--bogus"}, "--bogus"},
@@ -107,6 +116,12 @@ TEST(CommandLineTest, WhatIsWrongIsNamed) {
       {{"--max-message-bytes", "3000000000"}, "--max-message-bytes"},
       {{"--max-parameter-servers", "257"}, "--max-parameter-servers"},
       {{"--drain-delay", "-1"}, "--drain-delay"},
+      {{"--drain-delay", "-1s"}, "--drain-delay"},
+      {{"--drain-delay", "5 parsecs"}, "--drain-delay"},
+      {{"--drain-delay", "inf"}, "--drain-delay"},
+      {{"--drain-delay", "nan"}, "--drain-delay"},
+      {{"--drain-timeout", "300h"}, "--drain-timeout"},
+      {{"--drain-timeout", ""}, "--drain-timeout"},
       {{"--max-client-profiles", "-1"}, "--max-client-profiles"},
       {{"--max-client-profiles", "1.5"}, "--max-client-profiles"},
       {{"--max-client-store-bytes", "9223372036854775808"}, "--max-client-store-bytes"},
