@@ -11,6 +11,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"worker_counts", "--workers"},
     {"scenario.workers", "--workers"},
     {"scenario.bandwidth_bytes_per_second", "--bandwidth"},
+    {"scenario.bandwidth_is_measured", "--bandwidth-measured"},
     {"scenario.cluster", "--cluster"},
     {"scenario.start_offsets_ns", "--offsets"},
     {"scenario.worker_groups", "--worker-group"},

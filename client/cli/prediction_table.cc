@@ -299,6 +299,30 @@ std::string RegimesText(const v1::Prediction& prediction) {
   return text;
 }
 
+// The line on what the intervals are of, and on what would narrow them; empty where steps are as
+// recorded.
+std::string CertaintyText(const Predictions& predictions) {
+  if (predictions.empty()) return "";
+  // The one with the most workers: what a recording leaves open matters most there.
+  const v1::Prediction& last = *predictions.rbegin();
+  if (last.model_error().fraction() <= 0) return "";
+  const double value = last.examples_per_second();
+  const v1::ConfidenceInterval& interval = last.confidence_interval();
+  const double half_width = (interval.upper() - interval.lower()) / 2;
+  std::string text = absl::StrCat(
+      "intervals: of the long run, the recording being a sample of steps; of runs, with a run's "
+      "chance and the model's error, ",
+      PercentText(last.model_error().fraction()), " (", last.model_error().source(), ")\n");
+  constexpr double kWorthSaying = 0.8;
+  if (value > 0 && last.half_width_with_more_steps() < kWorthSaying * half_width) {
+    absl::StrAppend(&text, "record 20 more steps: +-",
+                    PercentText(last.half_width_with_more_steps() / value), " instead of +-",
+                    PercentText(half_width / value), " with ", WorkersOf(last),
+                    WorkersOf(last) == 1 ? " worker\n" : " workers\n");
+  }
+  return text;
+}
+
 std::string PredictionTable(const Predictions& predictions) {
   const bool regimes =
       std::any_of(predictions.begin(), predictions.end(),
@@ -327,7 +351,8 @@ std::string PredictionTable(const Predictions& predictions) {
     if (regimes) row.push_back(RegimesText(prediction));
     table.AddRow(std::move(row));
   }
-  return table.Text() + AssumptionsText(predictions) + WarningsText(predictions);
+  return table.Text() + CertaintyText(predictions) + AssumptionsText(predictions) +
+         WarningsText(predictions);
 }
 
 }  // namespace stepcast::client

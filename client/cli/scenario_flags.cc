@@ -129,6 +129,10 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
                   "Payload rate of each link in each direction: 1Gbit/s, 125MB/s", parse_rate,
                   [this](double rate) { scenario_.set_bandwidth_bytes_per_second(rate); })
       ->group(kScenarioGroup);
+  app.add_flag_callback(
+         "--bandwidth-measured", [this] { scenario_.set_bandwidth_is_measured(true); },
+         "The rate of --bandwidth was measured over the job's own links, and is not nominal")
+      ->group(kScenarioGroup);
   AddValueOption<double>(
       app, "--parsing-seconds-per-byte", "S",
       "What a receiver computes per byte of a tensor; replaces the profile's overhead, also "

@@ -42,6 +42,7 @@ class ScenarioResolver {
     } else {
       ResolveServers();
     }
+    if (!LinkRateIsMeasured()) scenario_.assumed.Add(Assumed::kLinkRate);
     ResolveStartOffsets();
     ResolveWorkerGroups();
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
@@ -53,6 +54,15 @@ class ScenarioResolver {
     return std::holds_alternative<AllReduceDraft>(draft_.communication) ||
            (std::holds_alternative<std::monostate>(draft_.communication) &&
             profile_.has_collectives());
+  }
+
+  // Measured points are of the links themselves, and so is a recording of real transfers.
+  bool LinkRateIsMeasured() const {
+    const bool as_recorded =
+        !draft_.bandwidth_bytes_per_second.has_value() && !draft_.cluster.has_value();
+    return draft_.bandwidth_is_measured ||
+           (scenario_.has_servers() ? as_recorded && profile_.knows_transfer_order()
+                                    : !scenario_.all_reduce().measured.empty());
   }
 
   // False, with a fault, where a communication is asked for that the profile was not recorded with,

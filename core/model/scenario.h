@@ -137,6 +137,7 @@ struct ScenarioDraft {
   std::vector<WorkerGroup> worker_groups;
   // Refuse a communication of another kind than the profile's, whatever it has.
   bool recorded_kind_only = false;
+  bool bandwidth_is_measured = false;
   SetFields set_fields;
 
   // The draft of parameter servers: empty, where something else was asked for.
@@ -184,6 +185,7 @@ enum class Assumed : uint8_t {
   kLatency,
   kIntraNodeLatency,
   kBuckets,
+  kLinkRate,  // given, but neither measured nor said to be
 };
 
 // A set of them. All sets are equal: a scenario is the same whoever chose its values.

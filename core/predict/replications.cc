@@ -378,7 +378,22 @@ absl::Status Replications::RunWorldsApart(RunSummary& summary, StopCheck stop) c
       summary.sensitivity.to_deviation = std::min(change / std::log(Worlds::kWiderBy), 0.0);
     }
   }
+  if (scenario_.has_servers() || !LinkRateMatters()) return absl::OkStatus();
+  Scenario halved = scenario_;
+  halved.bandwidth_bytes_per_second /= 2;
+  for (WorkerGroup& group : halved.worker_groups) {
+    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second /= 2;
+  }
+  const absl::StatusOr<RunResult> result = RunOpening(halved, *graph_, World::kExpected, stop);
+  if (!result.ok()) return result.status();
+  summary.simulated_operations += result->simulated_operations;
+  if (summary.opening_steps_per_second > 0)
+    summary.half_rate_ratio = OpeningRate(*result) / summary.opening_steps_per_second;
   return absl::OkStatus();
+}
+
+bool Replications::LinkRateMatters() const {
+  return scenario_.workers > 1 && scenario_.assumed.Has(Assumed::kLinkRate);
 }
 
 std::optional<InputError> Replications::OfInput() const {
@@ -414,6 +429,7 @@ void Replications::Add(const RunSummary& run) {
   if (done() == 0) {
     opening_ = run.opening_steps_per_second;
     sensitivity_ = run.sensitivity;
+    half_rate_ratio_ = run.half_rate_ratio;
   }
   estimates_.push_back(run.estimate);
   // Batches of what does not go on for ever say nothing of it, and where nothing is random they
@@ -495,7 +511,22 @@ Prediction Replications::Summarize() const {
   DescribeResources(prediction);
   if (!scenario_.has_servers()) DescribeCollectives(prediction);
   JudgeConvergence(prediction);
+  if (graph_->worlds != nullptr && LinkRateMatters()) WarnOfLinkRate(prediction);
   return prediction;
+}
+
+void Replications::WarnOfLinkRate(Prediction& prediction) const {
+  std::string text = absl::StrFormat(
+      "the links' rate, %.3g bytes/s, is not a measured one, and sockets often reach a fraction of "
+      "the nominal rate",
+      scenario_.bandwidth_bytes_per_second);
+  if (half_rate_ratio_ > 0) {
+    prediction.at_half_the_rate = prediction.examples_per_second * half_rate_ratio_;
+    absl::StrAppend(
+        &text, absl::StrFormat(": at half of it %.4g examples/s", *prediction.at_half_the_rate));
+  }
+  prediction.warnings.push_back(
+      {.reason = Warning::Reason::kLinkRateNotMeasured, .message = std::move(text)});
 }
 
 ModelError Replications::ModelErrorOf() const {

@@ -141,6 +141,8 @@ class Replications {
   Opening OpeningOf() const;
   double OpeningRate(const RunResult& result) const;
   bool StartMatters() const;
+  // True if the rate of links was neither measured nor said to be, and workers share one.
+  bool LinkRateMatters() const;
   // True if the runs so far say enough, where replications were not asked for.
   bool SaysEnough(int32_t milestone) const;
   // As Wanted, where replications were not asked for and something is random.
@@ -167,6 +169,7 @@ class Replications {
   void AddUtilization(const RunSummary& run);
   // None as recorded: such runs are compared with other simulations.
   ModelError ModelErrorOf() const;
+  void WarnOfLinkRate(Prediction& prediction) const;
   void DescribeResources(Prediction& prediction) const;
   void DescribeCollectives(Prediction& prediction) const;
   double SlowestSpeed() const;
@@ -187,6 +190,7 @@ class Replications {
   // Over all runs.
   double opening_ = 0;  // steps per second of the first run's begin
   Sensitivity sensitivity_;
+  double half_rate_ratio_ = 0;
   StepTimeHistogram step_times_;
   std::vector<double> utilization_;      // sums, by lane
   double exposed_ = 0;                   // sum

@@ -161,7 +161,8 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
   const auto& [workers, bandwidth, communication, offsets, groups, assumed] = scenario;
-  static_cast<void>(assumed);
+  // Of what is assumed only this makes a run more.
+  bytes.Add(assumed.Has(Assumed::kLinkRate));
   bytes.Add(workers);
   bytes.Add(bandwidth);
   bytes.Add(static_cast<uint64_t>(communication.index()));

@@ -53,6 +53,7 @@ struct RunSummary {
   double late_steps_per_second = 0;  // of the second half
   StepTimeHistogram step_times;
   double opening_steps_per_second = 0;  // of the run's begin (Replications); 0: not known
+  double half_rate_ratio = 0;           // of throughput at half the links' rate; 0: not known
   Sensitivity sensitivity;              // of the first run; as recorded: 0
   std::vector<double> utilization;      // by lane
   double exposed_communication_fraction = 0;

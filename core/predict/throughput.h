@@ -81,6 +81,7 @@ struct Warning {
     kOneReplication,        // so the interval is of one run's own batches
     kFiniteHorizon,         // the first steps or seconds were asked for: no steady state
     kCollectivesStartFree,  // a collective takes no time but that of its bytes
+    kLinkRateNotMeasured,   // nor said to be
   };
 
   Reason reason = Reason::kNotSteady;
@@ -142,6 +143,8 @@ struct Prediction {
   double input_fraction = 0;
   double half_width_with_more_steps = 0;
   ModelError model_error;
+  // In examples per second, where the bandwidth between nodes is not a measured one.
+  std::optional<double> at_half_the_rate;
   StepTime step_time;
   double speedup = 0;             // over the same scenario with one worker
   double scaling_efficiency = 0;  // speedup / workers

@@ -1,6 +1,7 @@
 #include "core/recommend/choice_search.h"
 
 #include <algorithm>
+#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -14,6 +15,8 @@ namespace {
 
 // So few choices are all tried: a curve is worth that much.
 constexpr size_t kTriedAll = 8;
+// A choice that loses no more, as a share of the objective, is as good as the best.
+constexpr double kLossOfATie = 0.02;
 // So few tries are all run in full in the end: a row that is shown should say what a prediction of
 // it does.
 constexpr size_t kAllFinished = 16;
@@ -103,6 +106,12 @@ bool ChoiceSearch::IsPreferred(const Choice& a, const Choice& b) const {
 }
 
 bool ChoiceSearch::IsTied(const TriedChoice& tried) const {
+  const Score& best = tried_[*best_].score;
+  return tried.score.miss == best.miss &&
+         best.value - tried.score.value <= kLossOfATie * std::abs(best.value);
+}
+
+bool ChoiceSearch::MayBeBest(const TriedChoice& tried) const {
   const TriedChoice& best = tried_[*best_];
   if (tried.score.miss != best.score.miss) return false;
   // As means of independent runs are compared: by what both intervals together explain.
@@ -116,7 +125,8 @@ bool ChoiceSearch::CouldWin(const Cell& cell, const Score& ceiling) const {
   const TriedChoice& best = tried_[*best_];
   if (ceiling.ClearlyAbove(best.score)) return true;
   const bool could_tie =
-      ceiling.miss == 0 && best.score.miss == 0 && ceiling.value >= best.lowest_value;
+      ceiling.miss == 0 && best.score.miss == 0 &&
+      ceiling.value >= best.score.value - kLossOfATie * std::abs(best.score.value);
   return could_tie && IsPreferred(ChoiceOf(cell), tried_[*chosen_].choice);
 }
 
@@ -248,8 +258,8 @@ absl::Status ChoiceSearch::Try(std::vector<Cell> cells, StopCheck stop, const Ex
 absl::Status ChoiceSearch::RunInFull(Depth depth, StopCheck stop, const Executor& executor,
                                      bool& deepened) {
   for (const TriedChoice& tried : tried_) {
-    if (tried.outcome.in_full ||
-        (depth == Depth::kAsGood && !IsTied(tried) && &tried != &tried_[*best_]))
+    if (tried.outcome.in_full || (depth == Depth::kAsGood && !MayBeBest(tried) && !IsTied(tried) &&
+                                  &tried != &tried_[*best_]))
       continue;
     deepened = true;
     if (const absl::StatusOr<size_t> point = points_.Add(tried.prediction.scenario, stop);
@@ -332,6 +342,31 @@ std::vector<Choice> ChoiceSearch::Ties() const {
       ties.push_back(tried.choice);
   }
   return ties;
+}
+
+ChoiceSearch::Settled ChoiceSearch::HowSettled() const {
+  const boost::math::normal standard;
+  const double deviate = boost::math::quantile(standard, 0.5 + query_.options.confidence_level / 2);
+  const TriedChoice& chosen = Chosen();
+  Settled settled;
+  for (const TriedChoice& rival : tried_) {
+    if (rival.choice == chosen.choice || rival.score.miss != chosen.score.miss) continue;
+    const double ahead = chosen.score.value - rival.score.value;
+    const double deviation = std::hypot(chosen.score.value - chosen.lowest_value,
+                                        rival.highest_value - rival.score.value) /
+                             deviate;
+    if (deviation <= 0) {
+      if (ahead < 0) settled.probability_best = 0;
+      settled.expected_loss += std::max(0.0, -ahead);
+      continue;
+    }
+    const double z = ahead / deviation;
+    settled.probability_best *= boost::math::cdf(standard, z);
+    settled.expected_loss +=
+        deviation * (boost::math::pdf(standard, z) - z * boost::math::cdf(complement(standard, z)));
+  }
+  settled.expected_loss /= std::max(std::abs(chosen.score.value), 1e-300);
+  return settled;
 }
 
 double ChoiceSearch::UntriedGainBound() const {

@@ -51,12 +51,21 @@ class ChoiceSearch {
 
   // In ascending order of servers, then of workers.
   std::vector<TriedChoice> Tried() const;
-  // REQUIRES, here and below: Run returned OK. The one recommended: of those that are as good as
-  // the best within their intervals, the running job's own, else the one with the fewest workers,
-  // then the cheapest.
+  // REQUIRES, here and below: Run returned OK. The one recommended: of those whose estimate is at
+  // most kLossOfATie below the best one's, the running job's own, else the one with the fewest
+  // workers, then the cheapest.
   const TriedChoice& Chosen() const;
   // The others that are as good.
   std::vector<Choice> Ties() const;
+  // How sure it is, by the chance of the simulation, that nothing tried is better, and by how much
+  // the best of what was tried is expected to be better, as a share. Source: Chick and Inoue, "New
+  // two-stage and sequential procedures for selecting the best simulated system", Operations
+  // Research, 2001: pairs as if they were independent, losses added up.
+  struct Settled {
+    double probability_best = 1;
+    double expected_loss = 0;
+  };
+  Settled HowSettled() const;
   // The most by which the value of a choice that was not tried could exceed the chosen one's, as a
   // share of it, by its ThroughputBound.
   double UntriedGainBound() const;
@@ -105,7 +114,10 @@ class ChoiceSearch {
   Score ScoreOf(const Cell& cell, double examples_per_second) const;
   bool CouldWin(const Cell& cell, const Score& ceiling) const;
   bool IsPreferred(const Choice& a, const Choice& b) const;
+  // True if its loss against the best estimate does not matter.
   bool IsTied(const TriedChoice& tried) const;
+  // True if the chance of the simulation may hide that it is the best.
+  bool MayBeBest(const TriedChoice& tried) const;
 
   void SetBounds(Row& row) const;
   // Opens what lies between the best and chosen numbers and those next to them; false where that is

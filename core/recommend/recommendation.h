@@ -44,7 +44,9 @@ struct Recommendation {
   std::string infeasible_reason;
   std::string currency_code;
   int32_t choices = 0;            // that the query allows
-  double untried_gain_bound = 0;  // see ChoiceSearch
+  double untried_gain_bound = 0;  // see ChoiceSearch, here and below
+  double probability_best = 1;
+  double expected_loss = 0;
   SimulationStatistics simulation;
 };
 
@@ -53,13 +55,12 @@ struct Recommendation {
 //
 // A running job's change takes its rescale_seconds without progress, and they are paid for; without
 // the remaining examples they cannot be weighed, and the reason says so. Choices whose values are
-// below the best one's by no more than both intervals explain, or by 0.05 %, are as good: the
-// running job's own is taken, else the fewest workers, then the cheapest. kKnee: the most
-// throughput^2 / workers, which is throughput times efficiency (Kleinrock's power, "Power and
-// deterministic rules of thumb", ICC 1979); with a choice of servers, throughput^2 / machines.
-// Cost: as PredictThroughput for the choices that are tried, see ChoiceSearch. Runs that are known
-// already are not made again. Failure: as PredictThroughput. Constraints that nothing keeps are no
-// failure: see infeasible_reason.
+// at most 2 % below the best estimate are as good: the running job's own is taken, else the fewest
+// workers, then the cheapest. kKnee: the most throughput^2 / workers, which is throughput times
+// efficiency (Kleinrock's power, "Power and deterministic rules of thumb", ICC 1979); with a choice
+// of servers, throughput^2 / machines. Cost: as PredictThroughput for the choices that are tried,
+// see ChoiceSearch. Runs that are known already are not made again. Failure: as PredictThroughput.
+// Constraints that nothing keeps are no failure: see infeasible_reason.
 absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile,
                                                 const RecommendationQuery& query, StopCheck stop,
                                                 const Executor& executor = InOrder(),

@@ -129,7 +129,7 @@ std::string ChangeText(const TriedChoice& from, const TriedChoice& to) {
   const double before = ExpectedExamplesPerSecond(from.prediction);
   const double change = ExpectedExamplesPerSecond(to.prediction) - before;
   const auto half_width = [](const Prediction& prediction) {
-    return (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / 2;
+    return (prediction.simulation_interval.upper - prediction.simulation_interval.lower) / 2;
   };
   const double explained = std::hypot(half_width(from.prediction), half_width(to.prediction));
   const double worth = WorthSaying(from.choice.workers, to.choice.workers);
@@ -346,7 +346,7 @@ std::string Fall(const ReasonFacts& facts) {
   const auto peak = std::max_element(curve.begin(), curve.end(), LessThroughput);
   const Prediction& least = std::min_element(peak, curve.end(), LessThroughput)->prediction;
   const Prediction& most = peak->prediction;
-  const bool apart = least.confidence_interval.upper < most.confidence_interval.lower;
+  const bool apart = least.simulation_interval.upper < most.simulation_interval.lower;
   if (!apart || least.examples_per_second > (1 - kChangeWorthSaying) * most.examples_per_second)
     return "";
   return absl::StrFormat("; with more than %s throughput falls, to %s examples/s at %d",

@@ -133,6 +133,8 @@ v1::Prediction ToWire(const Prediction& prediction) {
   wire.set_half_width_with_more_steps(prediction.half_width_with_more_steps);
   wire.mutable_model_error()->set_fraction(prediction.model_error.fraction);
   wire.mutable_model_error()->set_source(prediction.model_error.source);
+  if (prediction.at_half_the_rate.has_value())
+    wire.set_half_rate_examples_per_second(*prediction.at_half_the_rate);
   wire.set_steps_per_worker(prediction.steps_per_worker);
   for (const Regime& regime : prediction.regimes) {
     v1::Regime& to = *wire.add_regimes();

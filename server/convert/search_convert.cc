@@ -113,6 +113,8 @@ v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer) {
   wire.set_currency_code(recommendation.currency_code);
   wire.set_choices(recommendation.choices);
   wire.set_untried_gain_bound(recommendation.untried_gain_bound);
+  wire.set_probability_best(recommendation.probability_best);
+  wire.set_expected_loss(recommendation.expected_loss);
   for (const Warning& warning : recommendation.warnings) *wire.add_warnings() = ToWire(warning);
   *wire.mutable_simulation() = ToWire(recommendation.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);
