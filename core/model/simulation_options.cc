@@ -36,9 +36,7 @@ class OptionsResolver {
     // particular start leaves it.
     options_.start = draft_.start.value_or(
         options_.horizon == Horizon::kSteadyState ? Start::kStaggered : Start::kSimultaneous);
-    options_.step_variation = draft_.step_variation.value_or(
-        options_.horizon == Horizon::kSteadyState ? StepSource::kModelled
-                                                  : StepSource::kAsRecorded);
+    options_.step_variation = draft_.step_variation.value_or(options_.step_variation);
     if (!faults_.empty()) return FaultsError("OPTIONS_INVALID", std::move(faults_).Take());
     return options_;
   }

@@ -52,8 +52,8 @@ struct SimulationOptions {
   int32_t horizon_steps = 0;
   double horizon_seconds = 0;
   double confidence_level = 0.95;
-  StepSource step_variation = StepSource::kAsRecorded;  // of a steady state by default
-                                                              // kModelled
+  // The service asks for kModelled in a steady state where its caller says nothing.
+  StepSource step_variation = StepSource::kAsRecorded;
   // In the place of the measured one, in the interval of a single run.
   std::optional<double> model_error_fraction;
 

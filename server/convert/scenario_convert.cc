@@ -394,6 +394,9 @@ SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::st
   if (wire.has_confidence_level()) draft.confidence_level = wire.confidence_level();
   draft.step_variation =
       CoreOf(kStepVariations, wire.step_variation(), at("step_variation"), faults);
+  if (!draft.step_variation.has_value() &&
+      draft.horizon.value_or(Horizon::kSteadyState) == Horizon::kSteadyState)
+    draft.step_variation = StepSource::kModelled;
   if (wire.has_model_error_fraction()) draft.model_error_fraction = wire.model_error_fraction();
   return draft;
 }

@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "runner"))
 
 import machine  # noqa: E402
 import measuring  # noqa: E402
+import model_errors  # noqa: E402
 import network  # noqa: E402
 import nodes  # noqa: E402
 import packets  # noqa: E402
@@ -129,6 +130,19 @@ class JudgementTest(unittest.TestCase):
         self.assertAlmostEqual(run.steps_per_second((0.6, 2.2))[0], 2 / 1.1)
         with self.assertRaises(RuntimeError):
             run.steps_per_second((0.6, 1.2))
+
+
+class ModelErrorsTest(unittest.TestCase):
+    def test_the_row_of_a_kind_is_replaced_and_the_others_stay(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "model_errors.inc"
+            file.write_text(model_errors.FILE.read_text())
+            before = file.read_text().splitlines()
+            model_errors.write("all-reduce", [0.01, -0.05], "a test", file)
+            after = file.read_text().splitlines()
+            self.assertEqual([row for row in after if "all-reduce" not in row], [row for row in before if "all-reduce" not in row])
+            [row] = [row for row in after if "all-reduce" in row]
+            self.assertTrue(row.startswith('{"all-reduce", 0.030, "a test, 2'), row)
 
 
 class RealRunTest(unittest.TestCase):

@@ -104,8 +104,8 @@ Row Try(const Profile& one_step, const Job& job, const Distribution& steps, int3
   double squares = 0;
   for (int i = 0; i < job.recordings; ++i) {
     Random random({static_cast<uint64_t>(i), static_cast<uint64_t>(recorded), 11});
-    const Prediction prediction =
-        Predict(Recorded(one_step, steps, recorded, random), job, workers, {});
+    const Prediction prediction = Predict(Recorded(one_step, steps, recorded, random), job, workers,
+                                          {.step_variation = StepSource::kModelled});
     const Interval& interval = prediction.confidence_interval;
     row.held += interval.lower <= truth && truth <= interval.upper;
     row.half_width += (interval.upper - interval.lower) / 2 / truth / job.recordings;

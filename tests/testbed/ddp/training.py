@@ -20,6 +20,7 @@ from dataclasses import dataclass
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "runner"))
 
 import machine  # noqa: E402
+import model_errors  # noqa: E402
 import network  # noqa: E402
 import networks  # noqa: E402
 import ranks  # noqa: E402
@@ -281,6 +282,8 @@ def main():
         if quiet.verdict() != "measured":
             print("testbed: the report is left as it was")
             return 0
+        errors = [one["errors"]["predicted"] for one in recordings.compare(folder, options.stepcast, simpler=False)[0] if not one["point"].note]
+        model_errors.write("all-reduce", errors, "./dev testbed --ddp: PyTorch DistributedDataParallel over gloo")
         before, rest = _README.read_text().split(_BEGIN)
         _README.write_text(f"{before}{_BEGIN}\n{report}\n\n{_END}{rest.split(_END)[1]}")
     return 0

@@ -1,0 +1,131 @@
+"""How sure an answer is: three intervals, what narrows them, rates that nobody measured, and a choice that says how likely it is the best; asked by grpcio."""
+
+import unittest
+
+from contract import details_of, from_json, grpc, prediction, recommendation_pb2, scenario_pb2
+from sample import small
+from stepcastd import ServerTest
+
+Options = scenario_pb2.SimulationOptions
+MILLISECOND = 1000000
+
+
+def training(factors):
+    """A step of 60 ms of computation, the last 20 beside an all-reduce of 4 MB, recorded once for each factor."""
+    names = [("forward", 20), ("backward", 20), ("rest", 20)]
+    operations = [{"name": name, "resource": "WORKER", "waiting_for": [i - 1] if i else []} for i, (name, _) in enumerate(names)]
+    operations.append({"name": "gradient", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 4000000, "waiting_for": [1]})
+    steps = []
+    for factor in factors:
+        ends = [round(factor * MILLISECOND * 20 * (i + 1)) for i in range(3)]
+        steps.append({"start_ns": [0, ends[0], ends[1], ends[1]], "end_ns": [*ends, ends[1]]})
+    return {"batch_size": 32, "platform": {"bandwidth_bytes_per_second": 1e9}, "operations": operations, "steps": steps}
+
+
+def half_width(interval):
+    return (interval.upper - interval.lower) / 2
+
+
+class CertaintyTest(ServerTest):
+    def predicted(self, profile, workers=4, options=None, scenario=None):
+        request = {"inline_profile": profile, "scenario": {"workers": workers, **(scenario or {})}, "options": options or {}}
+        [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
+        return answer
+
+    def test_each_interval_holds_the_one_that_knows_more(self):
+        answer = self.predicted(training([0.95, 1.02, 1.0, 1.03]))
+        simulation, job, run = answer.simulation_interval, answer.confidence_interval, answer.run_interval
+        self.assertLess(run.lower, job.lower)
+        self.assertLess(job.lower, simulation.lower)
+        self.assertLess(simulation.upper, job.upper)
+        self.assertLess(job.upper, run.upper)
+        self.assertEqual({each.level for each in (simulation, job, run)}, {0.95})
+        self.assertGreater(answer.input_fraction, 0.5)
+        self.assertLess(answer.half_width_with_more_steps, 0.7 * half_width(job))
+        self.assertGreater(answer.model_error.fraction, 0)
+        self.assertIn("testbed", answer.model_error.source)
+
+    def test_more_recorded_steps_make_the_interval_narrower_as_it_was_said(self):
+        short = self.predicted(training([0.95, 1.05, 0.97, 1.03]), workers=1)
+        long = self.predicted(training([0.95, 1.05, 0.97, 1.03] * 6), workers=1)
+        self.assertLess(half_width(long.confidence_interval), 0.5 * half_width(short.confidence_interval))
+        said, found = short.half_width_with_more_steps, half_width(long.confidence_interval)
+        self.assertAlmostEqual(said / found, 1, delta=0.3)
+
+    def test_many_workers_wait_for_a_step_slower_than_any_that_was_recorded(self):
+        profile = training([0.97, 0.99, 1.01, 1.03])
+        modelled = self.predicted(profile, workers=256)
+        recorded = self.predicted(profile, workers=256, options={"step_variation": "AS_RECORDED"})
+        self.assertLess(modelled.confidence_interval.upper, 1.02 * recorded.examples_per_second)
+        self.assertLess(modelled.examples_per_second, 0.99 * recorded.examples_per_second)
+
+    def test_as_recorded_repeats_the_recording_exactly(self):
+        answer = self.predicted(training([1]), workers=1, options={"step_variation": "AS_RECORDED"})
+        self.assertAlmostEqual(answer.steps_per_second, 1 / 0.060, delta=1e-6)
+        self.assertEqual(half_width(answer.confidence_interval), 0)
+        self.assertEqual(answer.model_error.fraction, 0)
+        self.assertIn(prediction.Warning.NOTHING_RANDOM, [warning.reason for warning in answer.warnings])
+
+    def test_a_recording_of_one_step_is_as_unsure_as_a_step_of_such_jobs(self):
+        answer = self.predicted(training([1]), workers=1)
+        self.assertGreater(half_width(answer.confidence_interval) / answer.examples_per_second, 0.05)
+        self.assertNotIn(prediction.Warning.NOTHING_RANDOM, [warning.reason for warning in answer.warnings])
+
+    def test_the_first_steps_are_as_recorded_unless_they_are_asked_to_vary(self):
+        options = {"horizon": "FIRST_STEPS", "horizon_steps": 3}
+        self.assertAlmostEqual(self.predicted(training([1]), 1, options).steps_per_second, 1 / 0.060, delta=1e-6)
+        varied = self.predicted(training([1]), 1, {**options, "step_variation": "MODELLED"})
+        self.assertNotAlmostEqual(varied.steps_per_second, 1 / 0.060, delta=1e-6)
+
+    def test_a_rate_that_nobody_measured_is_told_with_the_answer_at_half_of_it(self):
+        profile = training([0.95, 1.02, 1.0, 1.03])
+        nominal = self.predicted(profile, scenario={"bandwidth_bytes_per_second": 1.25e8})
+        self.assertIn(prediction.Warning.LINK_RATE_NOT_MEASURED, [warning.reason for warning in nominal.warnings])
+        halved = self.predicted(profile, scenario={"bandwidth_bytes_per_second": 0.625e8})
+        self.assertAlmostEqual(nominal.half_rate_examples_per_second / halved.examples_per_second, 1, delta=0.02)
+        measured = self.predicted(profile, scenario={"bandwidth_bytes_per_second": 1.25e8, "bandwidth_is_measured": True})
+        self.assertNotIn(prediction.Warning.LINK_RATE_NOT_MEASURED, [warning.reason for warning in measured.warnings])
+        self.assertFalse(measured.HasField("half_rate_examples_per_second"))
+        self.assertEqual(measured.examples_per_second, nominal.examples_per_second)
+
+    def test_a_model_error_of_ones_own_widens_single_runs_alone(self):
+        profile = training([0.95, 1.02, 1.0, 1.03])
+        narrow = self.predicted(profile, options={"model_error_fraction": 0})
+        wide = self.predicted(profile, options={"model_error_fraction": 0.2})
+        self.assertEqual(narrow.confidence_interval, wide.confidence_interval)
+        self.assertGreater(half_width(wide.run_interval), 3 * half_width(narrow.run_interval))
+        for value in (-0.1, 1.5, float("nan")):
+            with self.assertRaises(grpc.RpcError) as refused:
+                self.server.predictions.PredictThroughput(
+                    prediction.PredictThroughputRequest(
+                        inline_profile=from_json(prediction.PredictThroughputRequest(), {"inline_profile": profile}).inline_profile,
+                        options=Options(model_error_fraction=value),
+                    )
+                )
+            self.assertEqual(refused.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+            violations = details_of(refused.exception).violations
+            self.assertIn("options.model_error_fraction", [violation.field for violation in violations])
+
+    def test_an_unknown_variation_is_refused_by_its_field(self):
+        request = from_json(prediction.PredictThroughputRequest(), {"inline_profile": small()})
+        request.options.step_variation = 77
+        with self.assertRaises(grpc.RpcError) as refused:
+            self.server.predictions.PredictThroughput(request)
+        self.assertEqual(refused.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertIn("step_variation", refused.exception.details())
+
+    def test_the_recommended_choice_says_how_likely_it_is_the_best_and_what_it_may_lose(self):
+        request = {
+            "inline_profile": training([0.95, 1.02, 1.0, 1.03]),
+            "scenario": {"bandwidth_bytes_per_second": 1.25e8},
+            "objective": "MAX_THROUGHPUT",
+            "constraints": {"max_workers": 8},
+        }
+        reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertEqual(reply.workers, 8)
+        self.assertGreater(reply.probability_best, 0.99)
+        self.assertLess(reply.expected_loss, 0.001)
+
+
+if __name__ == "__main__":
+    unittest.main()
