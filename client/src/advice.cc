@@ -19,6 +19,8 @@
 #include "client/src/advice_request.h"
 #include "client/src/error_status.h"
 
+#include "stepcast/error_details.h"
+
 namespace stepcast::client {
 
 namespace {
@@ -391,6 +393,13 @@ absl::Status CheckAdviceQuestion(const AdviceQuestion& question) {
   if (question.objective == AdviceObjective::kCost && !HasPrice(question.prices))
     return Refuse("objective", "cost needs a price above 0: worker-hour or node-hour");
   return absl::OkStatus();
+}
+
+bool LacksIntraBandwidth(const absl::Status& refusal) {
+  const std::vector<FieldViolation> violations = GetErrorDetails(refusal).violations;
+  return std::any_of(violations.begin(), violations.end(), [](const FieldViolation& violation) {
+    return violation.field == "scenario.all_reduce.intra_node_bandwidth_bytes_per_second";
+  });
 }
 
 std::string AdvicePointText(const AdvicePoint& point, const AdviceQuestion& question) {

@@ -97,7 +97,12 @@ bool IsAboutJob(absl::StatusCode code) {
 
 Decision NoAdvice(const absl::Status& why) {
   Decision decision;
-  const std::string line = absl::StrCat("stepcast: no advice: ", std::string(why.message()));
+  const std::string line = absl::StrCat(
+      "stepcast: no advice: ",
+      client::LacksIntraBandwidth(why)
+          ? "a node has several workers, and nobody says how fast the links inside it are: add "
+            ";intra-bandwidth=300GB/s (NVLink's) to the comment"
+          : std::string(why.message()));
   if (IsAboutJob(why.code()))
     decision.user_line = client::PrintableText(line, kMaxUserLine);
   else

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -58,7 +59,8 @@ inline void AddLength(CLI::App& app, const std::string& flag, double& seconds, d
       ->check([most](const std::string& given) {
         return SecondsOf(given, most).has_value()
                    ? std::string()
-                   : absl::StrCat("\"", given, "\" is not a length of time from 0 to ", most,
+                   : absl::StrCat("\"", given, "\" is not a length of time from 0 to ",
+                                  static_cast<int64_t>(most),
                                   " seconds: write for instance 500ms, 5s or 2m");
       })
       ->type_name("TIME")

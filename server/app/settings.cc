@@ -249,8 +249,9 @@ absl::Status Apply(const std::vector<GivenSetting>& given, CLI::App& table) {
     } catch (const CLI::Error& error) {
       const bool is_secret = option->get_group() == kSecretGroup;
       const std::string why = is_secret ? "is not a value it takes" : WhyNot(*option, error.what());
+      const bool is_named = each.source == option->get_name();
       faults.push_back(
-          {.field = each.source, .description = absl::StrCat(option->get_name(), ": ", why)});
+          {.field = each.source, .description = is_named ? why : option->get_name() + ": " + why});
     }
   }
   return faults.empty() ? absl::OkStatus() : FaultsError("FLAG_INVALID", std::move(faults));

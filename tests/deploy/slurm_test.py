@@ -149,6 +149,10 @@ class SetTest(SlurmTest):
 class AdviseTest(SlurmTest):
     settings = ""
 
+    def test_links_inside_nodes_that_nobody_knows_are_asked_for(self):
+        _, line = self.submit_advised("--nodes=1-4", "--gres=gpu:4", "--comment=stepcast:profile=alexnet-s")
+        self.assertIn("add ;intra-bandwidth=300GB/s", line)
+
     def test_nothing_is_changed_and_both_are_told(self):
         job, line = self.submit_advised("--nodes=1-16", ADVICE)
         self.assertEqual(job["NumNodes"], "1-16")

@@ -75,6 +75,9 @@ absl::Status SetAdviceField(std::string_view key, std::string_view value, Advice
 // The first thing that is wrong with a question as a whole.
 absl::Status CheckAdviceQuestion(const AdviceQuestion& question);
 
+// True of the server's refusal to guess the links inside nodes, which the question does not give.
+bool LacksIntraBandwidth(const absl::Status& refusal);
+
 // One number of workers that was simulated.
 struct AdvicePoint {
   int32_t workers = 0;

@@ -13,7 +13,6 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
-#include "stepcast/error_details.h"
 
 namespace stepcast::admission {
 
@@ -346,14 +345,6 @@ JobAnswer Suggest(const Review& review, const JobQuestion& asked, const Advice& 
   return result;
 }
 
-// True where the server does not guess the links inside a pod.
-bool LacksIntraBandwidth(const absl::Status& fault) {
-  const std::vector<client::FieldViolation> violations = client::GetErrorDetails(fault).violations;
-  return std::any_of(violations.begin(), violations.end(), [](const auto& violation) {
-    return violation.field == "scenario.all_reduce.intra_node_bandwidth_bytes_per_second";
-  });
-}
-
 std::string NeedsIntraBandwidth(const JobQuestion& asked) {
   return absl::StrCat("annotation ", kPrefix, "intra-bandwidth is needed, for ",
                       asked.job.workers_per_pod, " workers share a pod (NVLink: 300GB/s)");
@@ -373,9 +364,9 @@ JobAnswer WithoutAdvice(const JobQuestion& asked, const absl::Status& fault) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kOutOfRange:
-      return say(Outcome::kWrong,
-                 absl::StrCat("no advice: ",
-                              LacksIntraBandwidth(fault) ? NeedsIntraBandwidth(asked) : message));
+      return say(Outcome::kWrong, absl::StrCat("no advice: ", client::LacksIntraBandwidth(fault)
+                                                                  ? NeedsIntraBandwidth(asked)
+                                                                  : message));
     case absl::StatusCode::kDeadlineExceeded:
       return say(Outcome::kLate,
                  asked.set ? absl::StrCat(asked.job.fields.front().path,
