@@ -253,7 +253,7 @@ int32_t Replications::WantedOfLength() const {
 }
 
 double Replications::Precision() const {
-  return options_.relative_precision > 0 ? options_.relative_precision : EnoughOfMean(kPreciseMean);
+  return options_.relative_precision > 0 ? options_.relative_precision : kPreciseMean;
 }
 
 double Replications::HalfWidth(int32_t runs) const {

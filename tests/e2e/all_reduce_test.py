@@ -53,7 +53,7 @@ def comparable(reply):
 class AllReduceTest(ServerTest):
     def predicted(self, profile, workers=1, job=None, **scenario):
         asked = {"workers": workers, "all_reduce": {"latency_seconds": 0, **(job or {})}, **scenario}
-        request = {"inline_profile": profile, "scenario": asked, "options": {"steps_per_worker": 60}}
+        request = {"inline_profile": profile, "scenario": asked, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         self.assert_sound(answer)
         return answer
@@ -89,7 +89,7 @@ class AllReduceTest(ServerTest):
         kinds = ("parameter_servers", "all_reduce", "both")
         count = lambda: [self.server.metric("stepcast_predictions_total", method="PredictThroughput", communication=kind, code="OK") for kind in kinds]
         before = count()
-        request = {"inline_profile": small(), "scenarios": [{"workers": 2, "all_reduce": {}}], "options": {"steps_per_worker": 60}}
+        request = {"inline_profile": small(), "scenarios": [{"workers": 2, "all_reduce": {}}], "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request))
         self.assertEqual([after - earlier for after, earlier in zip(count(), before)], [0, 1, 0])
         request["scenarios"].append({"workers": 2, "parameter_servers": {}})
@@ -106,7 +106,7 @@ class AllReduceTest(ServerTest):
 
     def test_a_profile_with_collectives_is_all_reduced_without_being_asked(self):
         [answer] = self.server.predictions.PredictThroughput(
-            from_json(prediction.PredictThroughputRequest(), {"inline_profile": training(), "worker_counts": [2], "options": {"steps_per_worker": 60}})
+            from_json(prediction.PredictThroughputRequest(), {"inline_profile": training(), "worker_counts": [2], "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}})
         ).predictions
         # A ring of two has two rounds, each with the latency between nodes that is assumed where none is given; nothing hides that of the second gradient.
         self.assert_step(answer, 61 + 2 * 0.025)
@@ -243,12 +243,12 @@ class AllReduceTest(ServerTest):
         for fusion, both in ((2 * MIB, alone + 1.048576), (MIB, 2 * alone)):
             answer = self.predicted(two_buffers(MIB), 2, {"latency_seconds": 0.001048576 / 2, "horovod": {"fusion_bytes": fusion, "cycle_seconds": 1e-6}})
             self.assertAlmostEqual(answer.scenario.workers / answer.steps_per_second * 1000, 1 + both, delta=0.002)
-        asked = {"inline_profile": training(), "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 0, "horovod": {"cycle_seconds": 0.1}}}, "options": {"steps_per_worker": 3}}
+        asked = {"inline_profile": training(), "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 0, "horovod": {"cycle_seconds": 0.1}}}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 3}}
         pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
         events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
         spans = sorted({(round(event["ts"]), round(event["dur"])) for event in events if event.get("cat") == "collective"})
         self.assertEqual(spans, [(100000 + 100000 * step, 20000) for step in range(3)])
-        request = {"inline_profile": training(), "scenario": {"all_reduce": {"horovod": {}}}, "constraints": {"max_workers": 4}, "options": {"steps_per_worker": 60}}
+        request = {"inline_profile": training(), "scenario": {"all_reduce": {"horovod": {}}}, "constraints": {"max_workers": 4}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
         self.assertEqual([each.scenario.workers for each in reply.frontier], [1, 2, 3, 4])
 
@@ -267,13 +267,13 @@ class AllReduceTest(ServerTest):
         answer = self.predicted(training(), 4, racks)
         self.assertEqual(self.times(answer), [(30000, 30000, 60000), (50000, 60000, 90000)])
         self.assert_step(answer, 91)
-        asked = {"inline_profile": training(), "scenario": {"workers": 4, "all_reduce": racks}, "options": {"steps_per_worker": 2}}
+        asked = {"inline_profile": training(), "scenario": {"workers": 4, "all_reduce": racks}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 2}}
         pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
         events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
         chunks = [event for event in events if event.get("cat") == "transfer"]
         self.assertEqual(len(chunks), 2 * 4 * 2 * 6)
         self.assertEqual({event["args"]["bytes"] for event in chunks}, {2500000})
-        request = {"inline_profile": training(), "scenario": {"all_reduce": racks}, "constraints": {"max_workers": 4}, "options": {"steps_per_worker": 60}}
+        request = {"inline_profile": training(), "scenario": {"all_reduce": racks}, "constraints": {"max_workers": 4}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
         self.assertEqual([each.scenario.workers for each in reply.frontier], [1, 2, 3, 4])
 
@@ -362,7 +362,7 @@ class AllReduceTest(ServerTest):
         self.assertEqual([list(each.operations) for each in answer.scenario.all_reduce.groups.groups], [["gradient b"], ["gradient a"]])
         self.assertEqual((answer.scenario.all_reduce.contention.alpha1, answer.scenario.all_reduce.contention.gamma4), (1, 0.6))
         request = prediction.PredictThroughputRequest(scenarios=[answer.scenario])
-        from_json(request, {"inline_profile": training(), "options": {"steps_per_worker": 60}})
+        from_json(request, {"inline_profile": training(), "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}})
         [again] = self.server.predictions.PredictThroughput(request).predictions
         self.assertEqual(again.scenario, answer.scenario)
         self.assert_step(again, 71)
@@ -379,7 +379,7 @@ class AllReduceTest(ServerTest):
 
     def test_contention_is_known_to_every_method(self):
         job = {"groups": self.groups(["gradient b"], ["gradient a"], threads=1000), "contention": self.CONTENTION}
-        asked = {"inline_profile": training(), "scenario": {"all_reduce": {"latency_seconds": 0, **job}}, "options": {"steps_per_worker": 60}}
+        asked = {"inline_profile": training(), "scenario": {"all_reduce": {"latency_seconds": 0, **job}}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         compared = self.server.predictions.CompareModels(from_json(comparison_pb2.CompareModelsRequest(), {**asked, "worker_counts": [2]}))
         said = {one.model: one.examples_per_second for one in compared.comparisons[0].models}
         self.assertAlmostEqual(said[6], 2 * 8 / 0.071, delta=1e-3)
@@ -393,7 +393,7 @@ class AllReduceTest(ServerTest):
             self.assertAlmostEqual(each.scenario.workers * 8 / each.examples_per_second * 1000, a_end + 20 * (workers - 1) / workers + 1, delta=1e-3)
         self.assertEqual(reply.workers, 8)
         asked["scenario"]["workers"] = 2
-        asked["options"] = {"steps_per_worker": 2}
+        asked["options"] = {"step_variation": "AS_RECORDED", "steps_per_worker": 2}
         pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
         events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
         lengths = [event["dur"] for event in events if event.get("cat") == "collective" and event["pid"] == 1]
@@ -460,7 +460,7 @@ class AllReduceTest(ServerTest):
         ]
         starts, ends = (0, 4, 8, 28, 28, 38, 38), (4, 8, 28, 28, 38, 38, 39)
         profile["steps"] = [{"start_ns": [each * 1000000 for each in starts], "end_ns": [each * 1000000 for each in ends]}]
-        request = {"inline_profile": profile, "scenario": {"workers": 1, "parameter_servers": {"servers": 1}}, "options": {"steps_per_worker": 60}}
+        request = {"inline_profile": profile, "scenario": {"workers": 1, "parameter_servers": {"servers": 1}}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         self.assertEqual(answer.scenario.WhichOneof("communication"), "parameter_servers")
         # a is there at 5, b at 15; forward b 15 to 19, backward b to 39, its gradient is up at 49; backward a to 49, up at 54; 1 ms of optimizer.
@@ -470,11 +470,11 @@ class AllReduceTest(ServerTest):
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         self.assert_step(answer, 0.5 + 4 + 4 + 20 + 10 + 0.5 + 1)
         # Every method answers: a trace, simpler models, a recommendation, a share.
-        asked = {"inline_profile": profile, "scenario": {"workers": 2, "parameter_servers": {"servers": 2}}, "options": {"steps_per_worker": 2}}
+        asked = {"inline_profile": profile, "scenario": {"workers": 2, "parameter_servers": {"servers": 2}}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 2}}
         pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
         events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
         self.assertEqual(sum(event.get("cat") == "transfer" for event in events), 2 * 2 * 4)
-        request = {"inline_profile": profile, "scenario": {"parameter_servers": {"servers": 1}}, "worker_counts": [1, 2], "options": {"steps_per_worker": 60}}
+        request = {"inline_profile": profile, "scenario": {"parameter_servers": {"servers": 1}}, "worker_counts": [1, 2], "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         compared = self.server.predictions.CompareModels(from_json(comparison_pb2.CompareModelsRequest(), request))
         self.assertEqual([each.workers for each in compared.comparisons], [1, 2])
         for each in compared.comparisons:
@@ -490,7 +490,7 @@ class AllReduceTest(ServerTest):
             "objective": "MIN_COST",
             "constraints": {"max_workers": 16, "examples": 8000},
             "prices": {"worker_hour": 1, "node_hour": 10},
-            "options": {"steps_per_worker": 60},
+            "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60},
         }
         reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
         counts = [each.scenario.workers for each in reply.frontier]
@@ -514,7 +514,7 @@ class AllReduceTest(ServerTest):
                 {"id": "servers as collectives", "inline_profile": small(), "scenario": {"all_reduce": {}}, "max_workers": 4},
             ],
             "capacity": {"workers": 10, "parameter_servers": 1},
-            "options": {"steps_per_worker": 60, "replications": 1},
+            "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60, "replications": 1},
         }
         reply = self.server.predictions.AllocateWorkers(from_json(allocation_pb2.AllocateWorkersRequest(), request))
         self.assertFalse(any(each.HasField("error") for each in reply.allocations), reply)
@@ -532,7 +532,7 @@ class AllReduceTest(ServerTest):
         self.assertEqual(reply.parameter_servers, 1)
 
     def test_simpler_models_of_collectives_stand_beside(self):
-        request = {"inline_profile": training(), "scenario": {"all_reduce": {"latency_seconds": 0}}, "worker_counts": [1, 2, 4], "options": {"steps_per_worker": 60}}
+        request = {"inline_profile": training(), "scenario": {"all_reduce": {"latency_seconds": 0}}, "worker_counts": [1, 2, 4], "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         reply = self.server.predictions.CompareModels(from_json(comparison_pb2.CompareModelsRequest(), request))
         self.assertEqual([each.workers for each in reply.comparisons], [1, 2, 4])
         for each in reply.comparisons:
@@ -545,7 +545,7 @@ class AllReduceTest(ServerTest):
         self.assertAlmostEqual(reply.collective_inputs.computation_seconds, 0.051, delta=1e-9)
 
     def test_a_trace_shows_collectives_on_a_thread_of_their_own(self):
-        asked = {"inline_profile": training(), "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 0}}, "options": {"steps_per_worker": 3}}
+        asked = {"inline_profile": training(), "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 0}}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 3}}
         pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
         events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
         threads = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
@@ -562,7 +562,7 @@ class AllReduceTest(ServerTest):
     def test_a_started_job_answers_as_the_call(self):
         request = from_json(
             prediction.PredictThroughputRequest(),
-            {"inline_profile": training(), "scenarios": [{"workers": 4, "all_reduce": {"latency_seconds": 0, "launch_seconds": 0.001}}], "options": {"steps_per_worker": 60}},
+            {"inline_profile": training(), "scenarios": [{"workers": 4, "all_reduce": {"latency_seconds": 0, "launch_seconds": 0.001}}], "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}},
         )
         jobs = job_service_pb2_grpc.JobServiceStub(self.server.channel)
         operations = operations_pb2_grpc.OperationsStub(self.server.channel)

@@ -22,7 +22,7 @@ def job(name, profile, **fields):
 
 
 class AllocateTest(ServerTest):
-    options = scenario_pb2.SimulationOptions(steps_per_worker=100, replications=1)
+    options = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=100, replications=1)
 
     def allocate(self, *jobs, workers, servers=None, **request):
         capacity = allocation_pb2.ClusterCapacity(workers=workers, parameter_servers=servers)
@@ -115,7 +115,7 @@ class AllocateTest(ServerTest):
         request = allocation_pb2.AllocateWorkersRequest(
             jobs=[job("a", recorded())],
             capacity=allocation_pb2.ClusterCapacity(workers=16),
-            options=scenario_pb2.SimulationOptions(steps_per_worker=1_000_000),
+            options=scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=1_000_000),
         )
         with self.assertRaises(grpc.RpcError) as raised:
             self.server.predictions.AllocateWorkers(request, timeout=PASSING_SECONDS)

@@ -34,7 +34,7 @@ class Bystander(threading.Thread):
 
     def run(self):
         request = prediction.PredictThroughputRequest(
-            inline_profile=message(small()), worker_counts=[1, 2], options=scenario_pb2.SimulationOptions(steps_per_worker=50, replications=1)
+            inline_profile=message(small()), worker_counts=[1, 2], options=scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=50, replications=1)
         )
         while not self.stopped.is_set():
             try:

@@ -95,7 +95,7 @@ class BufCurlTest(ServerTest):
         self.assertEqual(imported["profile"]["name"], "profiles/vgg")
 
     def test_the_three_predictions(self):
-        options = {"stepsPerWorker": 60, "replications": 1}
+        options = {"stepVariation": "AS_RECORDED", "stepsPerWorker": 60, "replications": 1}
         throughput = self.call(f"{PREDICTIONS}/PredictThroughput", {"inlineProfile": small(), "workerCounts": [1, 2, 3], "options": options})
         self.assertEqual([each["scenario"]["workers"] for each in throughput["predictions"]], [1, 2, 3])
         # By hand: 10 ms down, 20 ms computation, 10 ms up, 2 ms update, 8 examples.

@@ -52,7 +52,7 @@ class ClusterTest(ServerTest):
         return path
 
     def predicted(self, profile, **scenario):
-        request = {"inline_profile": profile, "scenario": scenario, "options": {"steps_per_worker": 60}}
+        request = {"inline_profile": profile, "scenario": scenario, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         return answer
 

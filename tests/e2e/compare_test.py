@@ -22,7 +22,7 @@ ALL_REDUCE = {
 
 
 class CompareTest(ServerTest):
-    options = scenario_pb2.SimulationOptions(steps_per_worker=200, replications=2)
+    options = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=200, replications=2)
 
     def compare(self, profile, **request):
         return self.server.predictions.CompareModels(comparison_pb2.CompareModelsRequest(inline_profile=message(profile), options=self.options, **request))
@@ -95,7 +95,7 @@ class CompareTest(ServerTest):
 
     def test_a_passed_deadline_ends_it(self):
         request = comparison_pb2.CompareModelsRequest(
-            inline_profile=message(recorded()), worker_counts=[256], options=scenario_pb2.SimulationOptions(steps_per_worker=1_000_000)
+            inline_profile=message(recorded()), worker_counts=[256], options=scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=1_000_000)
         )
         with self.assertRaises(grpc.RpcError) as raised:
             self.server.predictions.CompareModels(request, timeout=PASSING_SECONDS)

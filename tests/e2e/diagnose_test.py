@@ -28,7 +28,7 @@ def by_kind(times):
 
 
 class DiagnoseTest(ServerTest):
-    options = scenario_pb2.SimulationOptions(steps_per_worker=200, replications=2)
+    options = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=200, replications=2)
 
     def request(self, **request):
         asked = from_json(diagnosis_pb2.DiagnoseJobRequest(), request)

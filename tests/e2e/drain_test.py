@@ -14,7 +14,7 @@ class DrainTest(ServerTest):
     flags = ("--drain-timeout", str(PATIENCE_SECONDS))
 
     def test_a_call_in_flight_is_answered_while_health_says_not_serving(self):
-        options = scenario_pb2.SimulationOptions(steps_per_worker=LONG_STEPS)
+        options = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=LONG_STEPS)
         request = trace_pb2.GenerateTraceRequest(inline_profile=message(small()), options=options)
         call = self.server.predictions.GenerateTrace(request, timeout=PATIENCE_SECONDS)
         first = next(call).chunk

@@ -57,7 +57,7 @@ def profile_of(operations):
 class GoldenTest(ServerTest):
     def compare(self, case, scenario, steps):
         name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(case["profile"]))).name
-        options = scenario_pb2.SimulationOptions(steps_per_worker=steps["steps_per_worker"], warmup_steps=steps["warmup_steps"])
+        options = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=steps["steps_per_worker"], warmup_steps=steps["warmup_steps"])
         request = prediction.PredictThroughputRequest(profile=name, scenarios=[scenario], options=options)
         [got] = self.server.predictions.PredictThroughput(request).predictions
         self.assertAlmostEqual(got.steps_per_second / case["steps_per_second"], 1, delta=1e-6)
@@ -88,7 +88,7 @@ class GoldenTest(ServerTest):
                 order_pb2.OptimizeOrderRequest(
                     inline_profile=profile_of(case["operations"]),
                     methods=[order_pb2.TAC],
-                    options=scenario_pb2.SimulationOptions(steps_per_worker=10, replications=1),
+                    options=scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=10, replications=1),
                 )
             )
             with self.subTest(case=index):

@@ -119,7 +119,7 @@ class PredictionsTest(ServerTest):
     def setUp(self):
         super().setUp()
         self.name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(recorded()))).name
-        self.options = scenario_pb2.SimulationOptions(steps_per_worker=200, replications=2)
+        self.options = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=200, replications=2)
 
     def test_throughput_of_several_worker_counts(self):
         reply = self.server.predictions.PredictThroughput(

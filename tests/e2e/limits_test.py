@@ -13,7 +13,7 @@ def huge(seed=1):
     return prediction.PredictThroughputRequest(
         inline_profile=message(recorded()),
         worker_counts=[512],
-        options=scenario_pb2.SimulationOptions(steps_per_worker=10_000_000, replications=1000, seed=seed),
+        options=scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=10_000_000, replications=1000, seed=seed),
     )
 
 

@@ -86,7 +86,7 @@ class OptimizeTest(ServerTest):
         asked = {
             "inline_profile": training(),
             "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 1e-5}},
-            "options": {"steps_per_worker": 60, "replications": 2},
+            "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60, "replications": 2},
             **request,
         }
         return from_json(strategy_pb2.OptimizeJobRequest(), asked)
@@ -220,7 +220,7 @@ class OptimizeTest(ServerTest):
         self.assertEqual((reply.strategy, reply.prediction, reply.reason), (called.strategy, called.prediction, called.reason))
 
     def test_a_passed_deadline_ends_it(self):
-        request = self.request(options={"steps_per_worker": 1000000, "replications": 5}, scenario={"workers": 64, "all_reduce": {}})
+        request = self.request(options={"step_variation": "AS_RECORDED", "steps_per_worker": 1000000, "replications": 5}, scenario={"workers": 64, "all_reduce": {}})
         with self.assertRaises(grpc.RpcError) as raised:
             self.server.predictions.OptimizeJob(request, timeout=PASSING_SECONDS)
         self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
@@ -228,7 +228,7 @@ class OptimizeTest(ServerTest):
     def test_a_spent_budget_leaves_an_answer_or_says_so(self):
         for budget in ("0.001s", "0.05s", "0.3s"):
             try:
-                reply = self.optimized(options={"steps_per_worker": 20000, "replications": 2}, time_budget=budget)
+                reply = self.optimized(options={"step_variation": "AS_RECORDED", "steps_per_worker": 20000, "replications": 2}, time_budget=budget)
                 self.assertTrue(reply.reason)
             except grpc.RpcError as error:
                 self.assertEqual(details_of(error).reason, "TIME_BUDGET_SPENT")
@@ -239,7 +239,7 @@ class OptimizeServersTest(ServerTest):
         asked = {
             "inline_profile": profile or served(),
             "scenario": {"workers": 3, "parameter_servers": {"servers": 4, "synchronization": "SYNCHRONOUS"}},
-            "options": {"steps_per_worker": 40, "replications": 2},
+            "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 40, "replications": 2},
             **request,
         }
         return self.server.predictions.OptimizeJob(from_json(strategy_pb2.OptimizeJobRequest(), asked))

@@ -7,7 +7,7 @@ from patience import growing_seconds
 from sample import message, recorded
 from stepcastd import ServerTest
 
-OPTIONS = scenario_pb2.SimulationOptions(steps_per_worker=60, warmup_steps=5, replications=2)
+OPTIONS = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=60, warmup_steps=5, replications=2)
 METHODS = [order_pb2.TIC, order_pb2.TAC, order_pb2.REVERSE, order_pb2.RANDOM, order_pb2.RECORDED, order_pb2.GRAPH, order_pb2.SEARCH]
 
 

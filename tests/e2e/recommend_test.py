@@ -11,7 +11,7 @@ class RecommendTest(ServerTest):
     """Of small(), W workers that wait for each other take 20 W + 22 ms for a step: 42, 62, 82, 102."""
 
     def recommended(self, request):
-        complete = {"inline_profile": small(), "scenario": {"parameter_servers": {"synchronization": "SYNCHRONOUS"}}, "options": {"steps_per_worker": 50}, **request}
+        complete = {"inline_profile": small(), "scenario": {"parameter_servers": {"synchronization": "SYNCHRONOUS"}}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 50}, **request}
         return self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), complete))
 
     def test_time_and_cost_are_those_of_the_remaining_examples(self):
@@ -56,7 +56,7 @@ class RecommendTest(ServerTest):
                     self.assertNotIn("the most throughput", reply.reason)
 
     def test_more_than_256_numbers_are_looked_at_in_strides_and_then_one_by_one(self):
-        options = {"steps_per_worker": 60, "replications": 1}
+        options = {"step_variation": "AS_RECORDED", "steps_per_worker": 60, "replications": 1}
         synchronous = {"parameter_servers": {"synchronization": "SYNCHRONOUS"}}
         every = from_json(prediction.PredictThroughputRequest(), {"inline_profile": small(), "scenario": synchronous, "options": options})
         every.worker_counts.extend(range(1, 401))

@@ -35,7 +35,7 @@ def by_kind(times):
 
 
 class RecordingsTest(ServerTest):
-    options = scenario_pb2.SimulationOptions(steps_per_worker=200, replications=2)
+    options = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=200, replications=2)
 
     def import_all(self, traces, **header):
         return self.server.profiles.ImportProfile(messages(traces, store.ImportProfileRequest.Header(pytorch=OPTIONS, **header)), timeout=PATIENCE_SECONDS)

@@ -16,7 +16,7 @@ class RegimesTest(ServerTest):
         return self.server.profiles.ImportProfile(iter([store.ImportProfileRequest(header=store.ImportProfileRequest.Header(model_zoo=options))]))
 
     def predict(self, profile, counts, **options):
-        request = prediction.PredictThroughputRequest(profile=profile.name, worker_counts=counts, options=Options(steps_per_worker=300, **options))
+        request = prediction.PredictThroughputRequest(profile=profile.name, worker_counts=counts, options=Options(step_variation="AS_RECORDED", steps_per_worker=300, **options))
         return self.server.predictions.PredictThroughput(request)
 
     def test_a_profile_made_of_one_step_says_that_it_assumes_variation(self):
@@ -56,7 +56,7 @@ class RegimesTest(ServerTest):
         exact = self.zoo(step_time_variation=0).profile
         request = recommendation_pb2.RecommendWorkersRequest(
             profile=exact.name,
-            options=Options(steps_per_worker=300, start=Start.SIMULTANEOUS),
+            options=Options(step_variation="AS_RECORDED", steps_per_worker=300, start=Start.SIMULTANEOUS),
             constraints={"max_workers": 8},
             objective=recommendation_pb2.RecommendWorkersRequest.MAX_THROUGHPUT,
         )

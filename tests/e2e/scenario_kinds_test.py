@@ -28,7 +28,7 @@ def two_downloads():
 class ScenarioKindsTest(ServerTest):
     def predicted(self, profile, servers=None, options=None, workers=1):
         scenario = {"workers": workers, "parameter_servers": servers or {}}
-        request = {"inline_profile": profile, "scenario": scenario, "options": options or {"steps_per_worker": 50}}
+        request = {"inline_profile": profile, "scenario": scenario, "options": options or {"step_variation": "AS_RECORDED", "steps_per_worker": 50}}
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         return answer
 
@@ -37,7 +37,7 @@ class ScenarioKindsTest(ServerTest):
 
     def test_a_link_that_serves_first_come_sets_workers_apart_where_equal_shares_keep_them_in_step(self):
         # Two workers: 20 ms down, 20 of computation, 20 up and 2 of update, both at once; or one 10 ms behind the other, and neither waits again.
-        together = {"steps_per_worker": 50, "start": "SIMULTANEOUS"}
+        together = {"step_variation": "AS_RECORDED", "steps_per_worker": 50, "start": "SIMULTANEOUS"}
         self.assert_steps(self.predicted(small(), {"equal": {}}, together, workers=2), 2 / 0.062)
         answer = self.predicted(small(), {"first_come": {}}, workers=2)
         self.assert_steps(answer, 2 / 0.042)
@@ -115,7 +115,7 @@ class KindOfJobTest(ServerTest):
         return details.violations
 
     def predicted(self, profile, scenario, workers=2):
-        request = {"inline_profile": profile, "scenario": {"workers": workers, **scenario}, "options": {"steps_per_worker": 50}}
+        request = {"inline_profile": profile, "scenario": {"workers": workers, **scenario}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 50}}
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         return answer, {each.field: each for each in answer.assumptions}
 
@@ -162,7 +162,7 @@ class KindOfJobTest(ServerTest):
                     getattr(servers, field.name).SetInParent()
                 else:
                     setattr(servers, field.name, 2)
-                request = from_json(prediction.PredictThroughputRequest(), {"inline_profile": gradients(), "options": {"steps_per_worker": 50}})
+                request = from_json(prediction.PredictThroughputRequest(), {"inline_profile": gradients(), "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 50}})
                 request.scenario.parameter_servers.CopyFrom(servers)
                 if field.name == "servers":
                     self.assertTrue(self.server.predictions.PredictThroughput(request).predictions)

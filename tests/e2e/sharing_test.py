@@ -8,7 +8,7 @@ from limits_test import huge
 from sample import message, recorded, small
 from stepcastd import ServerTest, eventually
 
-OPTIONS = scenario_pb2.SimulationOptions(steps_per_worker=200, warmup_steps=10, replications=2, seed=7)
+OPTIONS = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=200, warmup_steps=10, replications=2, seed=7)
 
 
 def without_statistics(reply):
@@ -52,7 +52,7 @@ class SharingTest(ServerTest):
 
     def test_calls_under_way_at_once_are_computed_once(self):
         name = self.create(recorded())
-        options = scenario_pb2.SimulationOptions(steps_per_worker=4000, replications=10)
+        options = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=4000, replications=10)
         replies = []
         threads = [threading.Thread(target=lambda: replies.append(self.predict(profile=name, options=options, worker_counts=range(1, 9)))) for _ in range(8)]
         for thread in threads:

@@ -15,7 +15,7 @@ PIECE_BYTES = 65536
 
 def request(profile, steps=3, **scenario):
     return trace_pb2.GenerateTraceRequest(
-        inline_profile=message(profile), scenario=scenario_pb2.Scenario(**scenario), options=scenario_pb2.SimulationOptions(steps_per_worker=steps)
+        inline_profile=message(profile), scenario=scenario_pb2.Scenario(**scenario), options=scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=steps)
     )
 
 

@@ -39,7 +39,7 @@ def training(gradients=12):
 
 class TuneTest(ServerTest):
     def tuned(self, **request):
-        asked = {"inline_profile": training(), "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 1e-5}}, "options": {"steps_per_worker": 60}, **request}
+        asked = {"inline_profile": training(), "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 1e-5}}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}, **request}
         return self.server.predictions.OptimizeCommunication(from_json(METHOD(), asked))
 
     def test_one_bucket_of_all_is_worse_than_many_by_what_follows_by_hand(self):
@@ -72,7 +72,7 @@ class TuneTest(ServerTest):
         asked = {
             "inline_profile": training(),
             "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 1e-5, "buckets": {"cap_bytes": cap}}},
-            "options": {"steps_per_worker": 60},
+            "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60},
         }
         [predicted] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), asked)).predictions
         self.assertAlmostEqual(predicted.examples_per_second, strategy.examples_per_second, places=6)
@@ -85,7 +85,7 @@ class TuneTest(ServerTest):
 
     def test_a_stored_profile_as_a_job(self):
         name = self.server.profiles.CreateProfile(from_json(store.CreateProfileRequest(), {"profile": training()})).name
-        job = {"optimize_communication": {"profile": name, "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 1e-5}}, "options": {"steps_per_worker": 60}}}
+        job = {"optimize_communication": {"profile": name, "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 1e-5}}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 60}}}
         jobs = job_service_pb2_grpc.JobServiceStub(self.server.channel)
         operations = operations_pb2_grpc.OperationsStub(self.server.channel)
         operation = jobs.StartJob(from_json(job_service_pb2.StartJobRequest(), job))
@@ -151,7 +151,7 @@ class TuneTest(ServerTest):
         self.assertEqual(sizes, [group.size_bytes for group in strategy.groups])
 
     def test_a_passed_deadline_ends_it(self):
-        request = {"inline_profile": training(600), "worker_counts": [256, 512, 1024], "options": {"steps_per_worker": 100000, "replications": 50}}
+        request = {"inline_profile": training(600), "worker_counts": [256, 512, 1024], "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 100000, "replications": 50}}
         with self.assertRaises(grpc.RpcError) as caught:
             self.server.predictions.OptimizeCommunication(from_json(METHOD(), request), timeout=PASSING_SECONDS)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
