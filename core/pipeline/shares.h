@@ -1,0 +1,31 @@
+// What a pipeline's step is made of: computation, and the reasons of its idle time, as shares that
+// add up.
+//
+// Method: the job is simulated again without its reasons, which come back one by one in the order
+// of the fields; each is worth what the step grows by when it does. So the bubble is what equal
+// stages with free transfers would idle, and what two reasons hide from each other counts for the
+// first. Threads: pure functions of their arguments.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/pipeline/simulation.h"
+
+namespace stepcast {
+
+struct PipelineShares {
+  double step_seconds = 0;   // from step to step, after the first half of the job's steps
+  double idle_fraction = 0;  // 1 - computation / (devices x step); what follows adds up to it
+  double bubble_fraction = 0;
+  double imbalance_fraction = 0;  // of stages and devices that are not alike, and of chance
+  double transfer_fraction = 0;
+  double reduction_fraction = 0;
+  double rest_fraction = 0;  // what follows at the step's end
+  PipelineRun run;           // of the job as it is
+};
+
+// Fails as SimulatePipeline. REQUIRES: as there.
+absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop);
+
+}  // namespace stepcast

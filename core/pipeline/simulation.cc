@@ -1,0 +1,649 @@
+#include "core/pipeline/simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <queue>
+
+#include "absl/status/status.h"
+
+#include "core/base/random.h"
+
+namespace stepcast {
+namespace {
+
+// Of gloo over TCP, as measured of PyTorch 1.13 (tests/testbed): a send takes its caller's time
+// where the receiver waits already (a copy into the socket) and where not; a send of no more than
+// the socket's buffer is over soon after its transfer began; a link queues so much of other
+// connections before a notification.
+constexpr Span kSendToWaiting = Microseconds(400);
+constexpr Span kSendToNobody = Microseconds(100);
+constexpr Span kSendIsOver = Microseconds(1000);
+constexpr double kSocketBytes = 2.5e6;
+constexpr double kQueuedBytes = 0.9e6;
+
+enum class Happening : uint8_t {
+  kComputed,
+  kSpent,         // the time that a send takes of its caller
+  kBucketReady,   // index: stage x replica; part: reduction
+  kLatencyOver,   // of a pair's first transfer
+  kTransferred,   // of a pair's first transfer, on links of pairs
+  kSendOver,      // index: device
+  kNotified,      // of a pair's first notification
+  kReducedAlone,  // of a device's first reduction
+  kFlowsEnd,      // part: version
+  kTailOver,
+};
+
+struct Event {
+  int64_t at = 0;
+  int64_t order = 0;
+  Happening kind = Happening::kComputed;
+  int32_t index = 0;
+  int64_t part = 0;
+
+  friend bool operator>(const Event& a, const Event& b) {
+    return a.at != b.at ? a.at > b.at : a.order > b.order;
+  }
+};
+
+// Transfers and rings on links that devices share.
+struct Flow {
+  int32_t index = 0;  // of a pair; of a ring, p replicas x 2 and its device
+  bool is_ring = false;
+  double left = 0;
+  double rate = 0;  // bytes a tick; 0: not yet
+  int64_t since = 0;
+  int64_t ends = 0;
+  std::vector<int32_t> links;
+  bool settled = false;
+};
+
+class Simulation {
+ public:
+  Simulation(const PipelineJob& job, StopCheck stop);
+  absl::StatusOr<PipelineRun> Run();
+
+ private:
+  struct Message {
+    bool sent = false;
+    bool posted = false;
+    bool arrived = false;
+  };
+  // In the queue of an ordered pair: a message, or the notification of its receive.
+  struct Queued {
+    int32_t message = 0;
+    bool is_notification = false;
+  };
+  struct Pair {
+    std::deque<Queued> queue;
+    bool busy = false;
+  };
+  struct Device {
+    size_t next = 0;  // of its order
+    bool busy = false;
+    int32_t waits = 0;  // sends that it waits for before it goes on
+    int32_t sends = 0;  // under way
+    int32_t reductions = 0;
+    int32_t step = 0;
+    bool in_tail = false;
+    bool posted = false;  // the receive of `next`
+    int32_t in_flight = 0;
+  };
+  struct Ring {
+    std::deque<std::pair<int32_t, size_t>> queue;  // stage and reduction
+    bool busy = false;
+  };
+
+  const PipelineJob& job_;
+  PacedStopCheck stop_;
+  int32_t p_, m_, stages_, replicas_;
+  bool split_;
+  int64_t now_ = 0;
+  int64_t order_ = 0;
+  double bytes_per_tick_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<std::vector<PipelineWork>> orders_;  // by device of a replica
+  std::vector<int32_t> last_of_stage_;             // index in its device's order, by stage
+  std::vector<Device> devices_;
+  std::vector<Message> messages_;
+  std::vector<Pair> pairs_;
+  std::vector<Ring> rings_;
+  std::vector<std::vector<int32_t>> ready_;  // by stage and reduction, replicas that are ready
+  std::vector<Flow> flows_;
+  bool flows_changed_ = false;
+  int64_t flows_version_ = 0;
+  std::vector<int32_t> ended_in_step_;
+  int32_t barrier_count_ = 0;
+  PipelineRun run_;
+
+  int32_t ReplicaOf(int32_t x) const { return x / p_; }
+  int32_t RankOf(int32_t x) const { return x % p_; }
+  const PipelineWork& WorkOf(int32_t x, size_t next) const {
+    return orders_[Index(RankOf(x))][next];
+  }
+  const std::vector<PipelineWork>& OrderOfDevice(int32_t x) const {
+    return orders_[Index(RankOf(x))];
+  }
+  int32_t StageOf(int32_t x, const PipelineWork& work) const {
+    return job_.layout.StageOf(RankOf(x), work.chunk);
+  }
+  void Push(int64_t at, Happening kind, int32_t index, int64_t part = 0) {
+    events_.push({at, order_++, kind, index, part});
+  }
+  bool IsFused() const {
+    return job_.receives == PipelineReceives::kFused || job_.receives == PipelineReceives::kPaired;
+  }
+  bool IsGloo() const { return job_.transport == PipelineTransport::kGloo; }
+  double ScaleOf(int32_t x) const { return job_.scale.empty() ? 1 : job_.scale[Index(x)]; }
+
+  // The message that a computation waits for, and the one that it makes; -1: none.
+  int32_t MessageInto(int32_t replica, bool forward, int32_t stage, int32_t micro_batch) const {
+    return ((replica * 2 + (forward ? 0 : 1)) * stages_ + stage) * m_ + micro_batch;
+  }
+  int32_t InputOf(int32_t x, const PipelineWork& work) const;
+  int32_t OutputOf(int32_t x, const PipelineWork& work) const;
+  struct Ends {
+    int32_t from = 0;  // devices
+    int32_t to = 0;
+    int64_t bytes = 0;
+  };
+  Ends EndsOf(int32_t message) const;
+  int32_t PairOf(int32_t from, int32_t to) const {
+    return from * 2 + (RankOf(to) == (RankOf(from) + 1) % p_ ? 0 : 1);
+  }
+  bool IsLocal(int32_t message) const {
+    const Ends ends = EndsOf(message);
+    return ends.from == ends.to;
+  }
+
+  void BeginStep(int32_t x);
+  void PostReceive(int32_t x, int32_t message);
+  void Send(int32_t x, int32_t message, bool waited);
+  void Meet(int32_t message);
+  void Serve(int32_t pair);
+  void Notify(int32_t pair);
+  void Transfer(int32_t pair);
+  void Arrive(int32_t pair);
+  void SendOver(int32_t x, bool waited);
+  void Advance(int32_t x);
+  void Compute(int32_t x);
+  void Computed(int32_t x);
+  void PostNext(int32_t x);
+  void AfterBackward(int32_t x, const PipelineWork& work);
+  void ReadyToReduce(int32_t stage, size_t reduction);
+  void ServeRing(int32_t rank);
+  void Reduced(int32_t rank);
+  void EndStep(int32_t x);
+  void Handle(const Event& event);
+  void AddFlow(int32_t index, bool is_ring, double bytes, std::vector<int32_t> links);
+  void EndFlows();
+  void ShareLinks();
+  Span TimeOf(int32_t x, const PipelineWork& work) const;
+  std::vector<bool> fused_sends_;  // by message: its sender waits for it
+};
+
+Simulation::Simulation(const PipelineJob& job, StopCheck stop)
+    : job_(job),
+      stop_(stop),
+      p_(job.layout.devices),
+      m_(job.layout.micro_batches),
+      stages_(job.layout.stages()),
+      replicas_(job.replicas),
+      split_(SplitsBackward(job.layout.schedule)),
+      bytes_per_tick_(job.bytes_per_second / 1e9 / static_cast<double>(kTicksPerNanosecond)),
+      last_of_stage_(Index(stages_)),
+      devices_(Index(p_ * replicas_)),
+      messages_(size_t{2} * Index(replicas_) * Index(stages_) * Index(m_)),
+      pairs_(Index(p_ * replicas_) * 2),
+      rings_(Index(p_)),
+      ended_in_step_(Index(job.steps)),
+      fused_sends_(messages_.size()) {
+  for (int32_t rank = 0; rank < p_; ++rank) {
+    orders_.push_back(OrderOf(job.layout, rank));
+    for (size_t i = 0; i < orders_.back().size(); ++i) {
+      const PipelineWork& work = orders_.back()[i];
+      if (work.part == PipelinePart::kBackward || work.part == PipelinePart::kBackwardWeight)
+        last_of_stage_[Index(job.layout.StageOf(rank, work.chunk))] = static_cast<int32_t>(i);
+    }
+  }
+  for (const auto& of_stage : job.reductions) ready_.emplace_back(of_stage.size());
+  run_.step_ends.resize(Index(job.steps));
+  run_.computation.resize(devices_.size());
+  run_.chunks_in_flight.resize(Index(p_));
+  run_.ends.resize(devices_.size());
+}
+
+int32_t Simulation::InputOf(int32_t x, const PipelineWork& work) const {
+  const int32_t stage = StageOf(x, work);
+  const bool forward = work.part == PipelinePart::kForward;
+  if (work.part == PipelinePart::kBackwardWeight) return -1;
+  if (forward ? stage == 0 : stage == stages_ - 1) return -1;
+  return MessageInto(ReplicaOf(x), forward, stage, work.micro_batch);
+}
+
+int32_t Simulation::OutputOf(int32_t x, const PipelineWork& work) const {
+  const int32_t stage = StageOf(x, work);
+  const bool forward = work.part == PipelinePart::kForward;
+  if (work.part == PipelinePart::kBackwardWeight) return -1;
+  if (forward ? stage == stages_ - 1 : stage == 0) return -1;
+  return MessageInto(ReplicaOf(x), forward, stage + (forward ? 1 : -1), work.micro_batch);
+}
+
+Simulation::Ends Simulation::EndsOf(int32_t message) const {
+  const int32_t stage = message / m_ % stages_;
+  const int32_t replica = message / m_ / stages_ / 2;
+  const bool forward = message / m_ / stages_ % 2 == 0;
+  const int32_t from = forward ? stage - 1 : stage + 1;
+  return {replica * p_ + job_.layout.DeviceOf(from), replica * p_ + job_.layout.DeviceOf(stage),
+          job_.output_bytes[Index(std::min(from, stage))]};
+}
+
+Span Simulation::TimeOf(int32_t x, const PipelineWork& work) const {
+  size_t drawn = 0;
+  if (job_.times.size() > 1) {
+    Random random({job_.seed, static_cast<uint64_t>(x),
+                   static_cast<uint64_t>(devices_[Index(x)].step),
+                   static_cast<uint64_t>(work.micro_batch)});
+    drawn = random.Below(job_.times.size());
+  }
+  const StageTimes& times = job_.times[drawn][Index(StageOf(x, work))];
+  Span span = times.forward;
+  if (work.part == PipelinePart::kBackwardWeight) {
+    span = times.backward_weight;
+  } else if (work.part != PipelinePart::kForward) {
+    span = times.backward;
+    if (work.part == PipelinePart::kBackward && work.micro_batch == m_ - 1)
+      span += times.last_backward_extra;
+  }
+  const double scale = ScaleOf(x);
+  if (scale == 1) return span;
+  return {std::llround(static_cast<double>(span.ticks) * scale)};
+}
+
+void Simulation::BeginStep(int32_t x) {
+  Device& device = devices_[Index(x)];
+  device.next = 0;
+  device.in_tail = false;
+  device.reductions = 0;
+  for (int32_t chunk = 0; chunk < job_.layout.chunks; ++chunk)
+    device.reductions +=
+        static_cast<int32_t>(job_.reductions[Index(job_.layout.StageOf(RankOf(x), chunk))].size());
+  device.posted = false;
+  if (job_.receives == PipelineReceives::kEager) {
+    for (const PipelineWork& work : OrderOfDevice(x)) {
+      const int32_t message = InputOf(x, work);
+      if (message >= 0) PostReceive(x, message);
+    }
+    device.posted = true;
+  }
+  Advance(x);
+}
+
+void Simulation::PostReceive(int32_t x, int32_t message) {
+  const Ends ends = EndsOf(message);
+  if (ends.from == ends.to) return;
+  if (!IsGloo()) {
+    messages_[Index(message)].posted = true;
+    Meet(message);
+    return;
+  }
+  const int32_t back = PairOf(x, ends.from);
+  pairs_[Index(back)].queue.push_back({message, true});
+  Serve(back);
+}
+
+void Simulation::Send(int32_t x, int32_t message, bool waited) {
+  Message& state = messages_[Index(message)];
+  if (IsLocal(message)) {
+    state.arrived = true;
+    return;
+  }
+  Device& device = devices_[Index(x)];
+  ++device.sends;
+  if (waited) ++device.waits;
+  fused_sends_[Index(message)] = waited;
+  if (IsGloo()) {
+    device.busy = true;
+    Push(now_ + (state.posted ? kSendToWaiting : kSendToNobody).ticks, Happening::kSpent, x);
+  }
+  state.sent = true;
+  Meet(message);
+}
+
+void Simulation::Meet(int32_t message) {
+  const Message& state = messages_[Index(message)];
+  if (!state.sent || !state.posted) return;
+  const Ends ends = EndsOf(message);
+  const int32_t pair = PairOf(ends.from, ends.to);
+  pairs_[Index(pair)].queue.push_back({message, false});
+  Serve(pair);
+}
+
+void Simulation::Serve(int32_t index) {
+  Pair& pair = pairs_[Index(index)];
+  while (!pair.busy && !pair.queue.empty()) {
+    pair.busy = true;
+    const Queued first = pair.queue.front();
+    if (first.is_notification) {
+      // Behind what other connections of its device have queued on the link.
+      double queued = 0;
+      for (const Flow& flow : flows_)
+        if (std::find(flow.links.begin(), flow.links.end(), index / 2 * 2) != flow.links.end())
+          queued += std::max(0.0, flow.left - flow.rate * static_cast<double>(now_ - flow.since));
+      const double wait = std::min(queued, kQueuedBytes) / bytes_per_tick_;
+      Push(now_ + std::llround(wait), Happening::kNotified, index);
+      return;
+    }
+    if (IsGloo()) {
+      const Ends ends = EndsOf(first.message);
+      const double beyond = std::max(0.0, static_cast<double>(ends.bytes) - kSocketBytes);
+      Push(now_ + kSendIsOver.ticks + std::llround(beyond / bytes_per_tick_), Happening::kSendOver,
+           ends.from, fused_sends_[Index(first.message)] ? 1 : 0);
+    }
+    Push(now_ + job_.latency.ticks, Happening::kLatencyOver, index);
+  }
+}
+
+void Simulation::Notify(int32_t index) {
+  Pair& pair = pairs_[Index(index)];
+  const int32_t message = pair.queue.front().message;
+  pair.queue.pop_front();
+  pair.busy = false;
+  messages_[Index(message)].posted = true;
+  Meet(message);
+  Serve(index);
+}
+
+void Simulation::Transfer(int32_t index) {
+  const Ends ends = EndsOf(pairs_[Index(index)].queue.front().message);
+  const auto bytes = static_cast<double>(ends.bytes);
+  if (ends.bytes == 0 || std::isinf(bytes_per_tick_)) {
+    Arrive(index);
+  } else if (job_.links == PipelineLinks::kPair) {
+    Push(now_ + std::llround(bytes / bytes_per_tick_), Happening::kTransferred, index);
+  } else {
+    AddFlow(index, false, bytes, {ends.from * 2, ends.to * 2 + 1});
+  }
+}
+
+void Simulation::Arrive(int32_t index) {
+  Pair& pair = pairs_[Index(index)];
+  const int32_t message = pair.queue.front().message;
+  pair.queue.pop_front();
+  pair.busy = false;
+  const Ends ends = EndsOf(message);
+  messages_[Index(message)] = {.arrived = true};
+  Serve(index);
+  if (!IsGloo()) SendOver(ends.from, fused_sends_[Index(message)]);
+  Advance(ends.to);
+}
+
+void Simulation::SendOver(int32_t x, bool waited) {
+  Device& device = devices_[Index(x)];
+  --device.sends;
+  if (waited) --device.waits;
+  Advance(x);
+}
+
+// Begins what can begin now.
+void Simulation::Advance(int32_t x) {
+  Device& device = devices_[Index(x)];
+  if (device.busy || device.in_tail || device.waits > 0 || device.step >= job_.steps) return;
+  if (device.next == OrderOfDevice(x).size()) {
+    if (device.sends > 0 || device.reductions > 0) return;
+    device.in_tail = true;
+    double scale = 1;
+    for (int32_t replica = 0; replica < replicas_; ++replica) {
+      const double other = ScaleOf(replica * p_ + RankOf(x));
+      scale = replica == 0 ? other : std::max(scale, other);
+    }
+    const auto tail = static_cast<double>(job_.tails[Index(RankOf(x))].ticks);
+    Push(now_ + std::llround(tail * scale), Happening::kTailOver, x);
+    return;
+  }
+  if (!device.posted) {
+    device.posted = true;
+    const int32_t message = InputOf(x, WorkOf(x, device.next));
+    if (message >= 0) PostReceive(x, message);
+    // It may have come at once, and this been called for it.
+    if (device.busy) return;
+  }
+  const int32_t input = InputOf(x, WorkOf(x, device.next));
+  if (input >= 0 && !messages_[Index(input)].arrived) return;
+  if (input >= 0) messages_[Index(input)].arrived = false;
+  Compute(x);
+}
+
+void Simulation::Compute(int32_t x) {
+  Device& device = devices_[Index(x)];
+  const PipelineWork& work = WorkOf(x, device.next);
+  const Span span = TimeOf(x, work);
+  device.busy = true;
+  run_.computation[Index(x)] += span;
+  if (work.part == PipelinePart::kForward) {
+    ++device.in_flight;
+    if (x < p_)
+      run_.chunks_in_flight[Index(x)] = std::max(run_.chunks_in_flight[Index(x)], device.in_flight);
+  }
+  const int32_t stage = StageOf(x, work);
+  if (job_.reduction == PipelineReduction::kBuckets &&
+      static_cast<int32_t>(device.next) == last_of_stage_[Index(stage)]) {
+    const std::vector<StageReduction>& all = job_.reductions[Index(stage)];
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto before = static_cast<double>(all[i].before_end.ticks) * ScaleOf(x);
+      const auto at = std::max<int64_t>(0, span.ticks - std::llround(before));
+      Push(now_ + at, Happening::kBucketReady, stage, static_cast<int64_t>(i));
+    }
+  }
+  Push(now_ + span.ticks, Happening::kComputed, x);
+}
+
+void Simulation::Computed(int32_t x) {
+  Device& device = devices_[Index(x)];
+  const PipelineWork work = WorkOf(x, device.next);
+  device.busy = false;
+  if (device.step == 0) run_.ends[Index(x)].push_back({now_});
+  if (work.part == PipelinePart::kBackward || work.part == PipelinePart::kBackwardWeight) {
+    --device.in_flight;
+    AfterBackward(x, work);
+  }
+  ++device.next;
+  device.posted = job_.receives == PipelineReceives::kEager;
+  const int32_t output = OutputOf(x, work);
+  const bool last = device.next == OrderOfDevice(x).size();
+  const int32_t input = last || !IsFused() ? -1 : InputOf(x, WorkOf(x, device.next));
+  if (IsFused() && !last) device.posted = true;
+  if (input >= 0 && job_.receives == PipelineReceives::kPaired) PostReceive(x, input);
+  if (output >= 0) Send(x, output, IsFused() && !last);
+  if (input >= 0 && job_.receives == PipelineReceives::kFused) PostReceive(x, input);
+  Advance(x);
+}
+
+// Launches what waited for the backward.
+void Simulation::AfterBackward(int32_t x, const PipelineWork& work) {
+  const auto at = static_cast<int32_t>(devices_[Index(x)].next);
+  const int32_t stage = StageOf(x, work);
+  const auto launch = [&](int32_t of) {
+    for (size_t i = 0; i < job_.reductions[Index(of)].size(); ++i) ReadyToReduce(of, i);
+  };
+  if (job_.reduction == PipelineReduction::kByChunk && at == last_of_stage_[Index(stage)])
+    launch(stage);
+  if (job_.reduction != PipelineReduction::kAtEnd) return;
+  for (int32_t chunk = 0; chunk < job_.layout.chunks; ++chunk)
+    if (last_of_stage_[Index(job_.layout.StageOf(RankOf(x), chunk))] > at) return;
+  for (int32_t chunk = 0; chunk < job_.layout.chunks; ++chunk)
+    launch(job_.layout.StageOf(RankOf(x), chunk));
+}
+
+void Simulation::ReadyToReduce(int32_t stage, size_t reduction) {
+  int32_t& ready = ready_[Index(stage)][reduction];
+  if (++ready < replicas_) return;
+  ready = 0;
+  const int32_t rank = job_.layout.DeviceOf(stage);
+  rings_[Index(rank)].queue.emplace_back(stage, reduction);
+  ServeRing(rank);
+}
+
+void Simulation::ServeRing(int32_t rank) {
+  Ring& ring = rings_[Index(rank)];
+  if (ring.busy || ring.queue.empty()) return;
+  ring.busy = true;
+  const auto [stage, reduction] = ring.queue.front();
+  Push(now_ + job_.reductions[Index(stage)][reduction].alone.ticks, Happening::kReducedAlone, rank);
+}
+
+void Simulation::Reduced(int32_t rank) {
+  Ring& ring = rings_[Index(rank)];
+  ring.queue.pop_front();
+  ring.busy = false;
+  ServeRing(rank);
+  for (int32_t replica = 0; replica < replicas_; ++replica) {
+    const int32_t x = replica * p_ + rank;
+    --devices_[Index(x)].reductions;
+    Advance(x);
+  }
+}
+
+void Simulation::EndStep(int32_t x) {
+  Device& device = devices_[Index(x)];
+  const int32_t step = device.step++;
+  if (++ended_in_step_[Index(step)] == static_cast<int32_t>(devices_.size()))
+    run_.step_ends[Index(step)] = {now_};
+  if (device.step >= job_.steps && !job_.step_barrier) return;
+  if (!job_.step_barrier) {
+    BeginStep(x);
+    return;
+  }
+  if (++barrier_count_ < static_cast<int32_t>(devices_.size())) return;
+  barrier_count_ = 0;
+  if (device.step >= job_.steps) return;
+  for (size_t other = 0; other < devices_.size(); ++other) BeginStep(static_cast<int32_t>(other));
+}
+
+void Simulation::AddFlow(int32_t index, bool is_ring, double bytes, std::vector<int32_t> links) {
+  flows_.push_back({.index = index, .is_ring = is_ring, .left = bytes, .links = std::move(links)});
+  flows_.back().since = now_;
+  flows_.back().ends = std::numeric_limits<int64_t>::max();
+  flows_changed_ = true;
+}
+
+void Simulation::EndFlows() {
+  std::vector<Flow> ended;
+  for (size_t i = 0; i < flows_.size();) {
+    if (flows_[i].ends > now_) {
+      ++i;
+      continue;
+    }
+    ended.push_back(std::move(flows_[i]));
+    flows_.erase(flows_.begin() + static_cast<int64_t>(i));
+  }
+  flows_changed_ = true;
+  for (const Flow& flow : ended) flow.is_ring ? Reduced(flow.index) : Arrive(flow.index);
+}
+
+// Max-min fair rates, by progressive filling.
+void Simulation::ShareLinks() {
+  flows_changed_ = false;
+  std::vector<double> left(devices_.size() * 2, bytes_per_tick_);
+  std::vector<int32_t> users(devices_.size() * 2);
+  for (Flow& flow : flows_) {
+    flow.settled = false;
+    for (const int32_t link : flow.links) ++users[Index(link)];
+  }
+  int64_t next = std::numeric_limits<int64_t>::max();
+  for (size_t settled = 0; settled < flows_.size();) {
+    double least = std::numeric_limits<double>::infinity();
+    for (size_t link = 0; link < left.size(); ++link)
+      if (users[link] > 0) least = std::min(least, left[link] / users[link]);
+    std::vector<Flow*> now_settled;
+    for (Flow& flow : flows_) {
+      if (flow.settled) continue;
+      for (const int32_t link : flow.links)
+        if (left[Index(link)] / users[Index(link)] <= least * (1 + 1e-12)) {
+          now_settled.push_back(&flow);
+          break;
+        }
+    }
+    for (Flow* flow : now_settled) {
+      flow->settled = true;
+      ++settled;
+      for (const int32_t link : flow->links) {
+        left[Index(link)] = std::max(0.0, left[Index(link)] - least);
+        --users[Index(link)];
+      }
+      if (flow->rate != least) {
+        flow->left -= flow->rate * static_cast<double>(now_ - flow->since);
+        flow->since = now_;
+        flow->rate = least;
+        flow->ends = now_ + std::max<int64_t>(0, std::llround(std::ceil(flow->left / least)));
+      }
+      next = std::min(next, flow->ends);
+    }
+  }
+  ++flows_version_;
+  if (!flows_.empty()) Push(next, Happening::kFlowsEnd, 0, flows_version_);
+}
+
+void Simulation::Handle(const Event& event) {
+  switch (event.kind) {
+    case Happening::kComputed:
+      return Computed(event.index);
+    case Happening::kSpent:
+      devices_[Index(event.index)].busy = false;
+      return Advance(event.index);
+    case Happening::kBucketReady:
+      return ReadyToReduce(event.index, static_cast<size_t>(event.part));
+    case Happening::kLatencyOver:
+      return Transfer(event.index);
+    case Happening::kTransferred:
+      return Arrive(event.index);
+    case Happening::kSendOver:
+      return SendOver(event.index, event.part == 1);
+    case Happening::kNotified:
+      return Notify(event.index);
+    case Happening::kReducedAlone: {
+      const auto [stage, reduction] = rings_[Index(event.index)].queue.front();
+      const double bytes = job_.reductions[Index(stage)][reduction].wire_bytes;
+      if (bytes <= 0) return Reduced(event.index);
+      std::vector<int32_t> links;
+      for (int32_t replica = 0; replica < replicas_; ++replica) {
+        links.push_back((replica * p_ + event.index) * 2);
+        links.push_back((replica * p_ + event.index) * 2 + 1);
+      }
+      return AddFlow(event.index, true, bytes, std::move(links));
+    }
+    case Happening::kFlowsEnd:
+      if (event.part == flows_version_) EndFlows();
+      return;
+    case Happening::kTailOver:
+      return EndStep(event.index);
+  }
+}
+
+absl::StatusOr<PipelineRun> Simulation::Run() {
+  for (size_t x = 0; x < devices_.size(); ++x) BeginStep(static_cast<int32_t>(x));
+  while (!events_.empty()) {
+    now_ = events_.top().at;
+    while (!events_.empty() && events_.top().at == now_) {
+      const Event event = events_.top();
+      events_.pop();
+      ++run_.events;
+      Handle(event);
+    }
+    if (flows_changed_) ShareLinks();
+    if (!stop_.GoesOn(1)) return stop_.status();
+  }
+  if (ended_in_step_.back() < static_cast<int32_t>(devices_.size()))
+    return absl::FailedPreconditionError("devices wait for each other's transfers for ever");
+  return std::move(run_);
+}
+
+}  // namespace
+
+absl::StatusOr<PipelineRun> SimulatePipeline(const PipelineJob& job, StopCheck stop) {
+  return Simulation(job, stop).Run();
+}
+
+}  // namespace stepcast

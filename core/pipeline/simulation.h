@@ -1,0 +1,97 @@
+// The simulation of a pipeline: replicas of p devices that compute in an order of their own, send
+// each other activations and gradients, and reduce the gradients of their stages.
+//
+// Meaning. A device does one computation at a time, in its order (OrderOf), each when its input has
+// arrived. A transfer begins when it was sent and its receiver waits for it (a rendezvous); those
+// of an ordered pair of devices go one after the other, latency first, then bytes. A stage's
+// gradients are reduced by all replicas at once, a device's collectives one after the other. What a
+// device does at its step's end (`tail`) waits for its computations, transfers sent and reductions;
+// then its next step begins, or, with a barrier, when all devices have come so far.
+// Time: in ticks (core/base/time.h); shared links divide bytes in floating point, and an end is
+// rounded up to a tick. The same job gives the same run, on any machine with IEEE arithmetic.
+// Cost: O(log) an event on links of pairs; on devices' links times the transfers under way.
+// Threads: none. Pure functions of their arguments.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/base/time.h"
+#include "core/pipeline/schedule.h"
+
+namespace stepcast {
+
+// The instant at which a device's receives are posted.
+enum class PipelineReceives : uint8_t {
+  kEager,   // all of a step at its begin; a send is waited for at the step's end
+  kLate,    // each when it is about to be used; sends as above
+  kFused,   // with the send before it, which goes first, and both are waited for
+  kPaired,  // the same, the receive first
+};
+enum class PipelineTransport : uint8_t {
+  kIdeal,
+  // A receive's notification queues behind data of its sender, a send takes time of its caller.
+  kGloo,
+};
+enum class PipelineLinks : uint8_t {
+  kPair,    // each ordered pair of devices has its own
+  kDevice,  // each device has one out and one in, shared max-min fair
+};
+enum class PipelineReduction : uint8_t { kAtEnd, kByChunk, kBuckets };
+
+// A collective of a stage's replicas.
+struct StageReduction {
+  // How long before the end of the stage's last backward its gradients are ready (kBuckets).
+  Span before_end;
+  Span alone;  // its time beside the bytes below
+  // What it sends on the devices' links, shared with transfers; 0: it has links of its own.
+  double wire_bytes = 0;
+};
+
+struct StageTimes {
+  Span forward;
+  Span backward;         // all of it, or of the input only where the schedule splits it
+  Span backward_weight;  // where it does
+  // What the last backward takes longer by than the others, and the first shorter.
+  Span last_backward_extra;
+};
+
+struct PipelineJob {
+  PipelineLayout layout;
+  int32_t replicas = 1;  // simulated; alike ones may be simulated as one
+  // By recorded step and stage. Each micro-batch of a device draws one.
+  std::vector<std::vector<StageTimes>> times;
+  std::vector<int64_t> output_bytes;                    // of a stage but the last
+  std::vector<std::vector<StageReduction>> reductions;  // by stage, in their order
+  std::vector<Span> tails;                              // by device
+  std::vector<double> scale;  // of computation, by replica and device; empty: 1
+  PipelineReceives receives = PipelineReceives::kEager;
+  PipelineTransport transport = PipelineTransport::kIdeal;
+  PipelineLinks links = PipelineLinks::kPair;
+  double bytes_per_second = 0;  // of transfers; infinite: they are free
+  Span latency;
+  PipelineReduction reduction = PipelineReduction::kAtEnd;
+  bool step_barrier = false;
+  int32_t steps = 1;
+  uint64_t seed = 0;
+};
+
+struct PipelineRun {
+  // By step, the instant at which the last device has ended it.
+  std::vector<Instant> step_ends;
+  std::vector<Span> computation;          // by device of all replicas, of all steps
+  std::vector<int32_t> chunks_in_flight;  // the most, by device of the first replica
+  // By device of all replicas and computation of its order: its end in the first step.
+  std::vector<std::vector<Instant>> ends;
+  int64_t events = 0;
+};
+
+// Fails only as `stop` does, and with FAILED_PRECONDITION where devices wait for each other for
+// ever, as they do where both sides of a transfer wait for another first. REQUIRES: vectors are as
+// long as said, layout without faults.
+absl::StatusOr<PipelineRun> SimulatePipeline(const PipelineJob& job, StopCheck stop);
+
+}  // namespace stepcast
