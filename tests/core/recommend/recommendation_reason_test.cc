@@ -34,7 +34,7 @@ Prediction Of(int32_t workers, double examples_per_second, double one_worker, do
   Prediction prediction;
   prediction.scenario.workers = workers;
   prediction.examples_per_second = examples_per_second;
-  prediction.confidence_interval = {.lower = examples_per_second - half_width,
+  prediction.simulation_interval = {.lower = examples_per_second - half_width,
                                     .upper = examples_per_second + half_width};
   prediction.speedup = examples_per_second / one_worker;
   prediction.scaling_efficiency = prediction.speedup / workers;
