@@ -196,13 +196,13 @@ class OrderOptimizer {
       answer_.baselines.push_back({.order = order,
                                    .steps_per_second = prediction->steps_per_second,
                                    .examples_per_second = prediction->examples_per_second,
-                                   .confidence_interval = prediction->confidence_interval});
+                                   .confidence_interval = prediction->simulation_interval});
       ++prediction;
     }
     for (OrderResult& order : answer_.orders) {
       order.steps_per_second = prediction->steps_per_second;
       order.examples_per_second = prediction->examples_per_second;
-      order.confidence_interval = prediction->confidence_interval;
+      order.confidence_interval = prediction->simulation_interval;
       for (const OrderBaseline& baseline : answer_.baselines)
         order.speedups.push_back(SpeedupOver(baseline, order));
       ++prediction;

@@ -150,7 +150,7 @@ class MethodTrials {
       made_.curve.push_back({.cap_bytes = cap,
                              .step_seconds = prediction.step_time.mean,
                              .examples_per_second = prediction.examples_per_second,
-                             .confidence_interval = prediction.confidence_interval});
+                             .confidence_interval = prediction.simulation_interval});
     }
     // Of caps that are about as good, the one that is the least of a change to PyTorch's own.
     const auto distance = [](int64_t cap) {

@@ -110,7 +110,7 @@ function onMore(subject) {
   if (most <= subject.workers) return subject.edge === 'AT_LARGEST_ASKED' ? 'More may be better still: ask about larger numbers to know.' : '';
   const gain = rateOf(last) / rateOf(subject.chosen);
   const times = formatShort(most / subject.workers);
-  if (rateOf(last) < (subject.chosen.confidenceInterval?.lower ?? rateOf(subject.chosen)))
+  if (rateOf(last) < (subject.chosen.simulationInterval?.lower ?? rateOf(subject.chosen)))
     return `Fewer is better: ${most} workers, ${times} times as many, would even do less, ${formatNumber(rateOf(last))} examples/s.`;
   if (gain < 0.75 * most / subject.workers)
     return `Fewer is better: ${most} workers, ${times} times as many, would do only ${formatNumber(gain)} times as much.`;
@@ -308,7 +308,7 @@ function findsOf(subject) {
   const other = otherKind?.predictions.find((each) => workersOf(each) === subject.workers);
   if (other && subject.at(subject.workers)) {
     const mine = subject.at(subject.workers);
-    const [after, before] = [other, mine].map((each) => each.confidenceInterval ?? {lower: rateOf(each), upper: rateOf(each)});
+    const [after, before] = [other, mine].map((each) => each.simulationInterval ?? each.confidenceInterval ?? {lower: rateOf(each), upper: rateOf(each)});
     const last = otherKind.predictions.reduce((a, b) => (workersOf(a) > workersOf(b) ? a : b));
     const most = workersOf(last) > subject.workers && subject.at(workersOf(last));
     add(gainOf(subject.isAllReduce ? 'parameter servers instead of all-reduces' : 'all-reduces instead of parameter servers', rateOf(other) / rateOf(mine) - 1,
@@ -648,7 +648,7 @@ function confidence() {
     return element('li', {class: style}, element('span', {class: 'mark', 'aria-hidden': 'true'}, mark), element('span', {}, element('strong', {}, `${word}${name}. `), text));
   };
   const half = (interval, value) => (interval && value ? (interval.upper - interval.lower) / 2 / value : 0);
-  return section('confidence', 'How sure this is', 'Intervals cover chance: which recorded step is drawn, and how workers lie in time. They do not cover what the model leaves out, nor a recording that is not like the job.',
+  return section('confidence', 'How sure this is', 'The interval of the mean says where the throughput lies in the long run: the recording is a sample of the job’s steps. That of a single run adds the run’s own chance and the error that predictions of such jobs were measured to have. None covers a recording that is not like the job.',
       each((subject) => {
         const {chosen, predictions} = subject;
         const steady = predictions.filter((prediction) => prediction.steadyState);
@@ -659,19 +659,20 @@ function confidence() {
         const level = Math.round(100 * (chosen.confidenceInterval?.level ?? 0.95));
         const steps = subject.profile.stepCount ?? 1;
         const runs = chosen.replications ?? 1;
-        // Of one recorded step, or of one run, nothing can be told about chance.
-        const chance = steps > 1 && runs > 1 && mean > 0;
+        const chance = mean > 0;
+        const better = (chosen.halfWidthWithMoreSteps ?? 0) / (rateOf(chosen) || 1);
+        const error = chosen.modelError?.fraction;
         const few = d3.min(predictions, (prediction) => prediction.replications ?? 1);
         return [
           element('ul', {class: 'checks'},
-              check(chance ? mean < 0.05 : null, 'Mean', chance ? `With ${plural(subject.workers, 'worker')} it is known to ${within(mean)} (${level} %), from ${plural(runs, 'run')}.` :
-                `${steps > 1 ? `${plural(runs, 'run')} with ${plural(subject.workers, 'worker')} did not differ` : 'There is one recorded step, and every run repeats it'}, so its interval says nothing about chance.`),
+              check(chance ? mean < 0.05 : null, 'Mean', chance ? `With ${plural(subject.workers, 'worker')} the throughput of the long run is known to ${within(mean)} (${level} %), from ${plural(steps, 'recorded step')} and ${plural(runs, 'simulated run')}.` +
+                (better && better < 0.8 * mean ? ` With 20 more recorded steps it would be ${within(better)}.` : '') : 'Steps are as recorded, and every run repeats them, so its interval says nothing about chance.'),
               chance ? check(run < 0.1, 'Single runs', `One run falls within ${within(run)} of it with ${level} %.`) : null,
               check(!unsteady.length, 'Steady state', unsteady.length ? `Throughput had not settled with ${ranges(unsteady)} workers.` : `Throughput had settled with ${steady.length === 1 ? 'the number' : `all ${steady.length} numbers`} of workers.`),
               EDGES[subject.edge] && subject.edge !== 'ONLY_CHOICE' ? check(null, 'Other numbers', `${sentenceCase(headline(subject))}: what lies beyond was not looked at.`) : null,
               check(split.length ? false : few > 1 ? true : null, 'Regimes', split.length ? `Runs settle at two throughputs with ${ranges(split.map(workersOf))} workers: ${split.map((prediction) => `${workersOf(prediction)}: ${prediction.regimes.map((regime) => formatNumber(regime.examplesPerSecond)).join(' or ')} examples/s`).join('; ')}.` : few > 1 ? `All runs of each number of workers, at least ${few}, agree on one throughput.` : 'One run cannot tell whether others settle elsewhere.'),
-              check(steps > 1 ? null : false, 'Recording', steps > 1 ? `${plural(steps, 'recorded step')} of ${plural(subject.profile.operationCount ?? 0, 'operation')} to draw from; whether the job’s other steps are like them is not in the recording.` : 'There is one recorded step, so nothing tells how much steps vary.'),
-              check(null, 'Model', 'What the simulation leaves out is in no interval: hold a measured run against it.'),
+              check(steps > 1 ? null : false, 'Recording', steps > 1 ? `${plural(steps, 'recorded step')} of ${plural(subject.profile.operationCount ?? 0, 'operation')} to draw from; whether the job’s other steps are like them is not in the recording.` : 'There is one recorded step: how much steps vary is assumed from other jobs, 3 %.'),
+              check(null, 'Model', error ? `Predictions of such jobs were off by ${formatPercent(error)} on average (${chosen.modelError.source}); the interval of a single run has that in it. Hold a measured run against it.` : 'What the simulation leaves out is in no interval: hold a measured run against it.'),
               warningsOf(subject).map((warning) => check(false, `With ${ranges(warning.workers)} worker${warning.workers.length === 1 && warning.workers[0] === 1 ? '' : 's'}`, `${sentenceCase(prose(warning.message))}.`))),
           ...models(subject)];
       }));
