@@ -114,7 +114,7 @@ class AllReduceTest(ServerTest):
 
     def test_runs_are_as_long_as_the_answer_needs_where_no_length_is_asked_for(self):
         def asked(communication, **options):
-            request = {"inline_profile": training(), "scenario": {"workers": 4, **communication}, "options": options}
+            request = {"inline_profile": training(), "scenario": {"workers": 4, **communication}, "options": {"step_variation": "AS_RECORDED", **options}}
             return self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request))
 
         # One recorded step, and a start that is forgotten: three runs of 100 steps say it all, of four workers and of one.

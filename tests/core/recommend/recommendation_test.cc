@@ -314,7 +314,7 @@ TEST(RecommendWorkersTest, ARunningJobThatBreaksAConstraintIsMoved) {
 // A link may be the limit: more workers change nothing: the fewest are as good as all others.
 TEST(RecommendWorkersTest, OfWhatIsAsGoodTheFewestWorkersAreTakenOrThoseThatRun) {
   const Profile profile = testing::DownloadThenCompute(4'000'000, 8'000'000);
-  RecommendationDraft draft{.options = {.steps_per_worker = 200},
+  RecommendationDraft draft{.options = {.steps_per_worker = 1000},
                             .objective = Objective::kMaxThroughput,
                             .min_workers = 8,
                             .max_workers = 14};
