@@ -81,7 +81,7 @@ namespace {
 constexpr int32_t kMinReplicationsForPrecision = 3;
 // The numbers of runs at which it is decided, where replications were not asked for, whether there
 // will be twice as many, so that their number does not depend on how many are made at once.
-constexpr int32_t kMilestones[] = {1, 3, 5, 10};
+constexpr int32_t kMilestones[] = {3, 5, 10};
 constexpr int32_t kFirstMilestoneOfServers = 5;
 constexpr int32_t kMaxUnasked = 20;
 // A half-width of the interval of single runs, as a share of the mean, that is worth more runs.
@@ -231,10 +231,7 @@ int32_t Replications::Wanted() const {
 }
 
 int32_t Replications::WantedUnasked() const {
-  // One recorded step leaves so much open that a single run adds nothing to it.
-  const bool is_open = graph_->worlds != nullptr && graph_->worlds->model().steps == 1;
   for (const int32_t milestone : kMilestones) {
-    if (milestone == 1 && !is_open) continue;
     if (milestone < kFirstMilestoneOfServers && scenario_.has_servers()) continue;
     if (done() < milestone) return milestone - done();
     if (SaysEnough(milestone)) return 0;
@@ -517,7 +514,7 @@ Prediction Replications::Summarize() const {
 
 void Replications::WarnOfLinkRate(Prediction& prediction) const {
   std::string text = absl::StrFormat(
-      "the links' rate, %.3g bytes/s, is not a measured one, and sockets often reach a fraction of "
+      "the links' rate, %.0f bytes/s, is not a measured one, and sockets often reach a fraction of "
       "the nominal rate",
       scenario_.bandwidth_bytes_per_second);
   if (half_rate_ratio_ > 0) {

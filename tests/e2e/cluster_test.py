@@ -103,7 +103,7 @@ class ClusterTest(ServerTest):
         own = self.write("own.json", shown["cluster"])
         for cluster in ("dgx-a100", own):
             for where in ((), ("--server", self.server.address)):
-                code, out, errors = stepcast("predict", self.job, "--cluster", cluster, "--workers", "16", "--output", "json", *where)
+                code, out, errors = stepcast("predict", self.job, "--cluster", cluster, "--workers", "16", "--as-recorded", "--output", "json", *where)
                 self.assertEqual((code, errors), (0, ""))
                 [answer] = json.loads(out)["predictions"]
                 self.assertAlmostEqual(16 / answer["stepsPerSecond"] / step_of(16), 1, delta=1e-6)

@@ -168,12 +168,12 @@ class FormerStore:
         self.assertEqual(windowed.scenario.parameter_servers.synchronization, Servers.SYNCHRONOUS)
         self.assertEqual(windowed.scenario.parameter_servers.window.bytes, 500000)
         asked = [EVERY, {"workers": 2, "parameter_servers": {"synchronization": "SYNCHRONOUS", "window": {"bytes": 500000}}}]
-        expected = self.predict(profile="profiles/windowed", scenarios=asked, options={"step_variation": "AS_RECORDED", "steps_per_worker": 60})
+        expected = self.predict(profile="profiles/windowed", scenarios=asked, options={"steps_per_worker": 60})
         self.assertEqual(comparable(queued), comparable(expected))
         # They are of use: without them the answer is another.
         for left_out in ({}, {"synchronization": "SYNCHRONOUS"}, {"window": {"bytes": 500000}}):
             scenario = {"workers": 2, "parameter_servers": left_out}
-            [other] = self.predict(profile="profiles/windowed", scenarios=[scenario], options={"step_variation": "AS_RECORDED", "steps_per_worker": 60}).predictions
+            [other] = self.predict(profile="profiles/windowed", scenarios=[scenario], options={"steps_per_worker": 60}).predictions
             self.assertNotAlmostEqual(other.steps_per_second / windowed.steps_per_second, 1, delta=1e-3, msg=left_out)
         recommended = self.reply(self.wait(names[9]), recommendation_pb2.RecommendWorkersResponse())
         of_row = recommended.prediction.scenario.parameter_servers

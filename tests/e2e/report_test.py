@@ -570,7 +570,7 @@ class BrowserTest(ServerTest):
             self.assertFalse(visit["told"])
 
     def test_a_tick_stands_only_where_something_is_known(self):
-        # One recorded step: every run is the same, and none tells anything about chance.
+        # One recorded step: how much others vary is assumed, so nothing is ticked.
         upload(self.server, small(), "single")
         upload(self.server, recorded(), "many")
         for name, ticked in (("single", set()), ("many", {"Mean", "Single runs"})):

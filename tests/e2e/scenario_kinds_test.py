@@ -69,7 +69,7 @@ class ScenarioKindsTest(ServerTest):
         answer = self.predicted(small(), servers, {"horizon": "FIRST_STEPS", "horizon_steps": 1}, workers=2)
         self.assert_steps(answer, 1 / 0.042 + 1 / 0.052)
         self.assertFalse(answer.steady_state)
-        self.assert_steps(self.predicted(small(), servers, {"horizon": "STEADY_STATE", "steps_per_worker": 50}, workers=2), 2 / 0.042)
+        self.assert_steps(self.predicted(small(), servers, {"horizon": "STEADY_STATE", "step_variation": "AS_RECORDED", "steps_per_worker": 50}, workers=2), 2 / 0.042)
 
     def test_the_first_seconds_of_a_job_count_what_ends_in_them(self):
         # Within 100 ms equal shares end a step of each worker, first come two of each.

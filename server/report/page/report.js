@@ -665,9 +665,9 @@ function confidence() {
         const few = d3.min(predictions, (prediction) => prediction.replications ?? 1);
         return [
           element('ul', {class: 'checks'},
-              check(chance ? mean < 0.05 : null, 'Mean', chance ? `With ${plural(subject.workers, 'worker')} the throughput of the long run is known to ${within(mean)} (${level} %), from ${plural(steps, 'recorded step')} and ${plural(runs, 'simulated run')}.` +
+              check(chance && (steps > 1 || mean >= 0.05) ? mean < 0.05 : null, 'Mean', chance ? `With ${plural(subject.workers, 'worker')} the throughput of the long run is known to ${within(mean)} (${level} %), from ${plural(steps, 'recorded step')} and ${plural(runs, 'simulated run')}.` +
                 (better && better < 0.8 * mean ? ` With 20 more recorded steps it would be ${within(better)}.` : '') : 'Steps are as recorded, and every run repeats them, so its interval says nothing about chance.'),
-              chance ? check(run < 0.1, 'Single runs', `One run falls within ${within(run)} of it with ${level} %.`) : null,
+              chance ? check(steps > 1 || run >= 0.1 ? run < 0.1 : null, 'Single runs', `One run falls within ${within(run)} of it with ${level} %.`) : null,
               check(!unsteady.length, 'Steady state', unsteady.length ? `Throughput had not settled with ${ranges(unsteady)} workers.` : `Throughput had settled with ${steady.length === 1 ? 'the number' : `all ${steady.length} numbers`} of workers.`),
               EDGES[subject.edge] && subject.edge !== 'ONLY_CHOICE' ? check(null, 'Other numbers', `${sentenceCase(headline(subject))}: what lies beyond was not looked at.`) : null,
               check(split.length ? false : few > 1 ? true : null, 'Regimes', split.length ? `Runs settle at two throughputs with ${ranges(split.map(workersOf))} workers: ${split.map((prediction) => `${workersOf(prediction)}: ${prediction.regimes.map((regime) => formatNumber(regime.examplesPerSecond)).join(' or ')} examples/s`).join('; ')}.` : few > 1 ? `All runs of each number of workers, at least ${few}, agree on one throughput.` : 'One run cannot tell whether others settle elsewhere.'),
