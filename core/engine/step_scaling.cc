@@ -1,8 +1,9 @@
 #include "core/engine/step_scaling.h"
 
 #include <array>
-#include <boost/math/distributions/normal.hpp>
 #include <utility>
+
+#include "core/base/normal_distribution.h"
 
 namespace stepcast {
 
@@ -16,8 +17,7 @@ const std::array<double, kQuantiles>& StandardQuantiles() {
   static const auto* const quantiles = [] {
     auto* made = new std::array<double, kQuantiles>;
     for (size_t i = 0; i < kQuantiles; ++i) {
-      (*made)[i] =
-          boost::math::quantile(boost::math::normal(), (static_cast<double>(i) + 0.5) / kCount);
+      (*made)[i] = NormalQuantile((static_cast<double>(i) + 0.5) / kCount);
     }
     return made;
   }();

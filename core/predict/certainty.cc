@@ -1,9 +1,9 @@
 #include "core/predict/certainty.h"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 
+#include "core/base/normal_distribution.h"
 #include "core/base/student_t.h"
 
 namespace stepcast {
@@ -35,9 +35,7 @@ double HalfWidthOf(const StepModel& model, const Sensitivity& sensitivity, int32
 }
 
 // The normal deviate that a central interval of that probability reaches to.
-double NormalDeviate(double level) {
-  return boost::math::quantile(boost::math::normal(), 0.5 + level / 2);
-}
+double NormalDeviate(double level) { return NormalQuantile(0.5 + level / 2); }
 
 }  // namespace
 

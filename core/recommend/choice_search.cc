@@ -1,12 +1,12 @@
 #include "core/recommend/choice_search.h"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <limits>
 #include <tuple>
 #include <utility>
 
+#include "core/base/normal_distribution.h"
 #include "core/communication/job.h"
 
 namespace stepcast {
@@ -346,8 +346,7 @@ std::vector<Choice> ChoiceSearch::Ties() const {
 }
 
 ChoiceSearch::Settled ChoiceSearch::HowSettled() const {
-  const boost::math::normal standard;
-  const double deviate = boost::math::quantile(standard, 0.5 + query_.options.confidence_level / 2);
+  const double deviate = NormalQuantile(0.5 + query_.options.confidence_level / 2);
   const TriedChoice& chosen = Chosen();
   Settled settled;
   for (const TriedChoice& rival : tried_) {
@@ -362,9 +361,8 @@ ChoiceSearch::Settled ChoiceSearch::HowSettled() const {
       continue;
     }
     const double z = ahead / deviation;
-    settled.probability_best *= boost::math::cdf(standard, z);
-    settled.expected_loss +=
-        deviation * (boost::math::pdf(standard, z) - z * boost::math::cdf(complement(standard, z)));
+    settled.probability_best *= NormalCdf(z);
+    settled.expected_loss += deviation * (NormalDensity(z) - z * NormalCdf(-z));
   }
   settled.expected_loss /= std::max(std::abs(chosen.score.value), 1e-300);
   return settled;

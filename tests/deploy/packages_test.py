@@ -23,6 +23,11 @@ def unit():
     return dict(re.findall(r"^(\w+)=(.*)$", text("deploy/packages/stepcastd.service"), re.M))
 
 
+def seconds(text):
+    """Of a duration in whole seconds, `5s`."""
+    return float(re.fullmatch(r"(\d+)s", text)[1])
+
+
 def settings():
     """flag -> its default, "" for none."""
     return dict(re.findall(r"^  (--[a-z-]+)(?:[^=\n]*=(\S*)|[^\n]*)", run(STEPCASTD, "--help", check=True).stdout, re.M))
@@ -62,7 +67,7 @@ class UnitTest(unittest.TestCase):
 
     def test_nobody_kills_a_server_that_drains(self):
         flags = settings()
-        self.assertGreater(float(unit()["TimeoutStopSec"]), float(flags["--drain-delay"]) + float(flags["--drain-timeout"]) + 2)
+        self.assertGreater(float(unit()["TimeoutStopSec"]), seconds(flags["--drain-delay"]) + seconds(flags["--drain-timeout"]) + 2)
 
     def test_a_wrong_configuration_is_not_tried_again(self):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:

@@ -291,7 +291,7 @@ class OptimizeCommandTest(ServerTest):
                 json.dump(training(), file)
             told = []
             for where in (["--local"], ["--server", self.server.address]):
-                command = [os.environ["STEPCAST"], "optimize", path, *where, "--workers", "2", "--latency", "10us", "--steps", "60", "--out", out]
+                command = [os.environ["STEPCAST"], "optimize", path, *where, "--workers", "2", "--latency", "10us", "--as-recorded", "--steps", "60", "--out", out]
                 done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 with open(out, encoding="utf-8") as file:
