@@ -52,7 +52,8 @@ class TracedStepsFinder {
     contents_ = *std::move(contents);
     FindGroup();
     FindSaved();
-    absl::Status status = ChooseUnits();
+    absl::Status status = CheckKernelGroups();
+    if (status.ok()) status = ChooseUnits();
     for (const StepContent& content : contents_) {
       if (status.ok()) status = AddStep(content);
     }
@@ -74,6 +75,8 @@ class TracedStepsFinder {
                          TracedStep& step);
   void TimeOnHost(const StepContent& content, const std::vector<PieceCut>& cuts, TracedStep& step);
   void KeepShortest(const std::vector<TimeSpan>& runs);
+  bool IsSent(const TraceDeviceWork& work) const;
+  absl::Status CheckKernelGroups() const;
   std::vector<TimeSpan> SentBetween(int64_t begin_ns, int64_t end_ns);
   void DropEmptyPieces();
 
@@ -89,9 +92,10 @@ class TracedStepsFinder {
 };
 
 void TracedStepsFinder::FindGroup() {
-  found_.group_size = trace_.world_size;
-  for (const TraceHostEvent& event : trace_.host)
-    found_.group_size = std::max<int64_t>(found_.group_size, event.group_size);
+  const bool has_inner = !contents_.front().inner.empty();
+  found_.group_size = has_inner ? 0 : trace_.world_size;
+  for (const SentTensor& tensor : contents_.front().sent)
+    found_.group_size = std::max<int64_t>(found_.group_size, tensor.group_size);
 }
 
 // Nothing is known where a recorded tensor is too large for any device.
@@ -101,7 +105,8 @@ void TracedStepsFinder::FindSaved() {
     for (const Gradient& gradient : content.gradients) parameters.insert(gradient.elements);
     const SavedTensors saved =
         FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns,
-                         {content.nodes.begin(), content.nodes.end()}, parameters);
+                         {content.nodes.begin(), content.nodes.end()}, parameters,
+                         content.gradients.back().start_ns);
     if (saved.bytes > found_.saved.bytes) found_.saved = saved;
   }
   if (found_.saved.bytes > kMaxKeptBytes) found_.saved = {};
@@ -117,10 +122,10 @@ std::vector<size_t> TracedStepsFinder::GradientsByLaunch() const {
   const StepContent& content = contents_.front();
   std::vector<size_t> counts;
   size_t next = 0;
-  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
+  for (const SentTensor& bucket : content.buckets()) {
     const size_t first = next;
     while (next < content.gradients.size() &&
-           content.gradients[next].start_ns <= content.sent[i].launch_ns) {
+           content.gradients[next].start_ns <= bucket.launch_ns) {
       ++next;
     }
     counts.push_back(next - first);
@@ -139,11 +144,7 @@ absl::Status TracedStepsFinder::ChooseUnits() {
     has_type = has_type && gradient.element_bytes > 0;
   }
   const bool has_shapes = elements.size() == gradients.size();
-  std::vector<SentTensor> buckets;
-  std::copy_if(content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket),
-               content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket),
-               std::back_inserter(buckets),
-               [](const SentTensor& s) { return s.kind == Collective::kAllReduce; });
+  const std::vector<SentTensor> buckets = content.buckets();
   std::vector<int64_t> bucket_elements;
   for (const SentTensor& bucket : buckets) {
     if (bucket.elements >= 1 && bucket.elements <= kMaxElements)
@@ -224,9 +225,10 @@ int64_t TracedStepsFinder::ReadyOf(const StepContent& content, size_t gradient) 
     return found_.has_gpu ? ready.start_ns : ready.end_ns;
   const bool is_last = gradient + 1 == content.gradients.size();
   const auto end = content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket);
-  const auto launch = std::lower_bound(
+  auto launch = std::lower_bound(
       content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket), end, ready.start_ns,
       [](const SentTensor& s, int64_t start) { return s.launch_ns < start; });
+  while (launch != end && !launch->is_bucket) ++launch;
   const bool is_its_own =
       launch != end && (is_last || launch->launch_ns < content.gradients[gradient + 1].start_ns);
   return is_its_own ? launch->launch_ns : ready.end_ns;
@@ -243,24 +245,18 @@ std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
   for (size_t i = 0; i < content.sent.size(); ++i) {
     const SentTensor& tensor = content.sent[i];
     const bool is_broadcast = tensor.kind == Collective::kBroadcast;
-    const bool is_bucket = i >= content.first_bucket && i < content.end_bucket && !is_broadcast;
-    if (is_bucket || tensor.elements == 0) continue;
+    if (tensor.is_bucket || tensor.elements == 0) continue;
     std::string name =
         absl::StrCat(is_broadcast ? "broadcast/" : "all_reduce/", counts[is_broadcast ? 1 : 0]++);
     PieceCut& before = cut(tensor.launch_ns, absl::StrCat("until_", name));
     before.piece.launches.push_back(static_cast<int32_t>(collectives.size()));
     before.next_waits = true;
-    const int64_t element_bytes = tensor.element_bytes > 0 ? tensor.element_bytes : kBytesOfFloat;
-    collectives.push_back({.name = std::move(name),
-                           .kind = tensor.kind,
-                           .size_bytes = std::max<int64_t>(1, tensor.elements * element_bytes)});
+    collectives.push_back(
+        {.name = std::move(name), .kind = tensor.kind, .size_bytes = tensor.bytes()});
   }
   cut(std::min(content.backward_ns, ReadyOf(content, units_.front().last_gradient)), "forward");
   std::vector<int32_t> units;
-  std::vector<SentTensor> buckets;
-  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
-    if (content.sent[i].kind == Collective::kAllReduce) buckets.push_back(content.sent[i]);
-  }
+  const std::vector<SentTensor> buckets = content.buckets();
   const bool by_bucket = has_buckets && found_.gradient_bytes.empty();
   for (size_t u = 0; u < units_.size(); ++u) {
     units.push_back(static_cast<int32_t>(collectives.size()));
@@ -354,11 +350,29 @@ void TracedStepsFinder::KeepShortest(const std::vector<TimeSpan>& runs) {
   }
 }
 
+// True for a collective of the gradients' group; others are part of a replica's computation.
+bool TracedStepsFinder::IsSent(const TraceDeviceWork& work) const {
+  return work.is_collective &&
+         (contents_.front().inner.empty() || work.group == contents_.front().group);
+}
+
+absl::Status TracedStepsFinder::CheckKernelGroups() const {
+  const bool are_told =
+      contents_.front().inner.empty() ||
+      std::all_of(trace_.device.begin(), trace_.device.end(), [](const TraceDeviceWork& work) {
+        return !work.is_collective || work.group >= 0;
+      });
+  if (are_told) return absl::OkStatus();
+  return TraceFault(
+      "it has collectives of several groups, and its kernels do not say of which they are (Process "
+      "Group Name): record with PyTorch 2.4 or later");
+}
+
 // The spans in which collectives of any step ran on the GPU, as far as they overlap a time.
 std::vector<TimeSpan> TracedStepsFinder::SentBetween(int64_t begin_ns, int64_t end_ns) {
   if (sent_.empty()) {
     for (const TraceDeviceWork& work : trace_.device) {
-      if (work.is_collective) sent_.push_back({work.start_ns, work.end_ns});
+      if (IsSent(work)) sent_.push_back({work.start_ns, work.end_ns});
     }
     sent_ = UnionOf(std::move(sent_));
   }
@@ -382,7 +396,7 @@ absl::Status TracedStepsFinder::TimeOnGpu(const StepContent& content,
   std::vector<TimeSpan> computing;
   std::vector<TimeSpan> sending;
   for (auto work = first; work != last; ++work)
-    (work->is_collective ? sending : computing).push_back({work->start_ns, work->end_ns});
+    (IsSent(*work) ? sending : computing).push_back({work->start_ns, work->end_ns});
   if (computing.empty()) {
     return TraceFault(absl::StrCat(StepName(content.number),
                                    " launched nothing that ran on the GPU: record with "
@@ -397,8 +411,7 @@ absl::Status TracedStepsFinder::TimeOnGpu(const StepContent& content,
   // The step begins where the one before it has ended.
   for (; counted_ < static_cast<size_t>(first - trace_.device.begin()); ++counted_) {
     const TraceDeviceWork& work = trace_.device[counted_];
-    if (!work.is_collective && work.launch_ns >= 0)
-      computed_ns_ = std::max(computed_ns_, work.end_ns);
+    if (!IsSent(work) && work.launch_ns >= 0) computed_ns_ = std::max(computed_ns_, work.end_ns);
   }
   const int64_t begin_ns = computed_ns_ == INT64_MIN ? first_ns : computed_ns_;
   int64_t end_ns = begin_ns;
@@ -420,7 +433,7 @@ absl::Status TracedStepsFinder::TimeOnGpu(const StepContent& content,
   auto work = first;
   for (const PieceCut& cut : cuts) {
     for (; work != last && work->launch_ns < cut.host_ns; ++work) {
-      if (!work->is_collective) done_ns = std::max(done_ns, work->end_ns);
+      if (!IsSent(*work)) done_ns = std::max(done_ns, work->end_ns);
     }
     step.ends_ns.push_back(from_begin(done_ns));
   }
@@ -433,7 +446,7 @@ void TracedStepsFinder::TimeOnHost(const StepContent& content, const std::vector
   std::vector<TimeSpan> runs;
   std::vector<TimeSpan> first_runs;  // before the backward pass; the host waits for each
   for (const SentTensor& tensor : content.sent) {
-    runs.push_back(tensor.run);
+    if (tensor.elements != 0) runs.push_back(tensor.run);
     if (tensor.launch_ns < content.backward_ns) first_runs.push_back(tensor.run);
   }
   std::vector<TimeSpan> waits;

@@ -301,6 +301,13 @@ std::vector<std::string> PyTorchProfile::Notes(const ProfileDraft& draft) const 
         "Found: the forward pass keeps %.4g MB for the backward pass, by the shapes of the inputs "
         "of %d operations that autograd saves something of.",
         static_cast<double>(traced_.saved.bytes) / 1e6, traced_.saved.operations));
+    if (traced_.saved.run_again > 0) {
+      notes.push_back(absl::StrFormat(
+          "Found activation checkpointing: %d operations of the forward pass run once more in the "
+          "backward pass, which is part of its computation, and what they would keep is not kept; "
+          "their inputs are.",
+          traced_.saved.run_again));
+    }
     notes.emplace_back(
         "Assumed: an input is the latest tensor of its shape that nothing has read yet, else one "
         "that was read before; every tensor is kept once.");
