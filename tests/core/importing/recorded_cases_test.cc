@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_join.h"
@@ -14,6 +15,7 @@
 #include "core/importing/gunzip_source.h"
 #include "core/importing/pytorch_ranks.h"
 #include "core/importing/pytorch_trace.h"
+#include "core/model/scenario.h"
 #include "tests/core/importing/random_training.h"
 
 namespace stepcast::recorded_cases_test {
@@ -131,6 +133,27 @@ TEST(RecordedCasesTest, WhatRunsAgainIsNotKept) {
     EXPECT_NEAR(static_cast<double>(kept), bytes, bytes / 100) << file;
     const std::string notes = absl::StrJoin(imported->notes, " ");
     EXPECT_EQ(notes.find("activation checkpointing") != std::string::npos, is_again) << notes;
+  }
+}
+
+// A recording without shapes knows its buckets alone.
+TEST(RecordedCasesTest, OtherBucketsAreRefusedWhereGradientsAreUnknown) {
+  std::string bare = Case("plain/trace.json");
+  for (size_t at = bare.find("\"Input Dims\""); at != std::string::npos;
+       at = bare.find("\"Input Dims\"", at))
+    bare.replace(at, 12, "\"Other Dims\"");
+  for (const bool has_shapes : {true, false}) {
+    const auto imported = Import(has_shapes ? Case("plain/trace.json") : bare);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    for (const bool asks : {true, false}) {
+      AllReduceDraft draft;
+      if (asks) draft.buckets = Buckets{};
+      const auto scenario =
+          ResolveScenario(imported->profile, {.workers = 4, .communication = draft});
+      EXPECT_EQ(scenario.ok(), has_shapes || !asks) << scenario.status();
+      if (!scenario.ok())
+        EXPECT_THAT(Told(scenario.status()), HasSubstr("2 buckets and not of the gradients"));
+    }
   }
 }
 
