@@ -137,6 +137,10 @@ std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     faults.Add("workers", absl::StrCat(*options.workers, " given, and its tests are of ",
                                        absl::StrJoin(told, ", "), " workers"));
   }
+  const bool has_others =
+      std::any_of(sections.begin(), sections.end(), [](const BenchmarkSection& section) {
+        return section.test && section.test->kind != Collective::kUnspecified;
+      });
   std::set<std::string> others;
   bool is_any_read = false;
   for (const BenchmarkSection& section : sections) {
@@ -149,7 +153,7 @@ std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
       if (section.test->kind == Collective::kUnspecified) {
         faults.Add(section.field,
                    absl::StrCat(Quoted(section.test->name), " is not ", kFourKinds,
-                                sections.size() > 1 ? ": say which kind to read of this log" : ""));
+                                has_others ? ": say which kind to read of this log" : ""));
         continue;
       }
     }

@@ -227,11 +227,17 @@ absl::Status StepContentFinder::ChooseSteps() {
   const int64_t median = middle(lengths);
   std::vector<int64_t> deviations;
   for (const int64_t length : lengths) deviations.push_back(std::abs(length - median));
-  // Beyond the usual variation, and by so much that a step more or less is seen.
+  // Beyond the usual variation, and by so much that a step more or less is seen. Of few steps the
+  // usual one is not known.
+  constexpr size_t kFewSteps = 4;
   constexpr int64_t kFarDeviations = 12;
   constexpr int64_t kFarLengths = 2;
-  const int64_t longest = std::max(
-      kFarLengths * median, median + std::min(kLongest, kFarDeviations * middle(deviations)));
+  const int64_t longest =
+      steps.size() < kStepsLeftOut + kFewSteps
+          ? INT64_MAX
+          : std::max(
+                kFarLengths * median,
+                median + kFarDeviations * std::min(kLongest / kFarDeviations, middle(deviations)));
   size_t long_steps = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     const int64_t length = steps[i]->end_ns - steps[i]->start_ns;

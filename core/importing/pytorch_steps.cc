@@ -66,6 +66,9 @@ class TracedStepsFinder {
   void FindGroup();
   void FindSaved();
   absl::Status ChooseUnits();
+  void SendGradients(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets,
+                     const BucketMembers& members);
+  void SendAsRecorded(const std::vector<SentTensor>& buckets, const char* why);
   std::vector<size_t> GradientsByLaunch() const;
   int64_t ReadyOf(const StepContent& content, size_t gradient) const;
   std::vector<PieceCut> CutsOf(const StepContent& content,
@@ -133,6 +136,58 @@ std::vector<size_t> TracedStepsFinder::GradientsByLaunch() const {
   return next == content.gradients.size() ? counts : std::vector<size_t>();
 }
 
+// True for buckets of another type than any gradient's.
+bool AreCompressed(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets) {
+  return std::any_of(buckets.begin(), buckets.end(), [&gradients](const SentTensor& bucket) {
+    return bucket.element_bytes > 0 &&
+           std::none_of(gradients.begin(), gradients.end(), [&bucket](const Gradient& gradient) {
+             return gradient.element_bytes == bucket.element_bytes;
+           });
+  });
+}
+
+int64_t SentBytesOf(const Gradient& gradient, int16_t bucket_element_bytes) {
+  const int16_t bytes = bucket_element_bytes > 0 ? bucket_element_bytes : gradient.element_bytes;
+  return gradient.elements * (bytes > 0 ? bytes : kBytesOfFloat);
+}
+
+void TracedStepsFinder::SendGradients(const std::vector<Gradient>& gradients,
+                                      const std::vector<SentTensor>& buckets,
+                                      const BucketMembers& members) {
+  size_t next = members.skipped;
+  for (size_t b = 0; b < buckets.size(); ++b) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < members.counts[b]; ++i, ++next) {
+      units_.push_back(
+          {.last_gradient = next, .bytes = SentBytesOf(gradients[next], buckets[b].element_bytes)});
+      bytes += units_.back().bytes;
+    }
+    found_.bucket_bytes.push_back(bytes);
+  }
+  found_.bucket_gradients = members.counts;
+  if (members.skipped > 0) {
+    found_.notes.push_back(absl::StrCat("Left out: ", members.skipped,
+                                        " gradients that are only accumulated, and in no "
+                                        "bucket."));
+  }
+}
+
+void TracedStepsFinder::SendAsRecorded(const std::vector<SentTensor>& buckets, const char* why) {
+  const std::vector<size_t> counts = GradientsByLaunch();
+  size_t next = 0;
+  for (size_t b = 0; b < buckets.size(); ++b) {
+    next += counts.empty() ? 0 : counts[b];
+    units_.push_back({.last_gradient = std::max<size_t>(next, 1) - 1,
+                      .gradients = counts.empty() ? 0 : counts[b],
+                      .bytes = buckets[b].bytes()});
+    found_.bucket_bytes.push_back(buckets[b].bytes());
+  }
+  found_.bucket_gradients = counts;
+  found_.notes.push_back(absl::StrCat("Assumed: each of the ", buckets.size(),
+                                      " recorded buckets is sent as it is, since ", why,
+                                      "; other buckets cannot be asked for."));
+}
+
 absl::Status TracedStepsFinder::ChooseUnits() {
   const StepContent& content = contents_.front();
   const std::vector<Gradient>& gradients = content.gradients;
@@ -166,49 +221,21 @@ absl::Status TracedStepsFinder::ChooseUnits() {
   }
   if (!buckets.empty() && !members && !has_bucket_sizes)
     return TraceFault("its all-reduces have no sizes: record with record_shapes=True");
-  const auto bytes_of = [&](size_t gradient, const SentTensor* bucket) {
-    int16_t bytes = gradients[gradient].element_bytes;
-    if (bucket != nullptr && bucket->element_bytes > 0) bytes = bucket->element_bytes;
-    return gradients[gradient].elements * (bytes > 0 ? bytes : kBytesOfFloat);
-  };
+  const char* why =
+      has_shapes ? "they do not add up from gradients in the order in which these became ready"
+                 : "the gradients' sizes were not recorded (record_shapes=True)";
+  if (has_type && has_bucket_sizes && AreCompressed(gradients, buckets)) {
+    members.reset();
+    why =
+        "a hook sends the gradients in another type, and caps hold for the bytes of the parameters";
+  }
   if (buckets.empty()) {
     for (size_t i = 0; i < gradients.size(); ++i)
-      units_.push_back({.last_gradient = i, .bytes = bytes_of(i, nullptr)});
+      units_.push_back({.last_gradient = i, .bytes = SentBytesOf(gradients[i], 0)});
   } else if (members) {
-    size_t next = members->skipped;
-    for (size_t b = 0; b < buckets.size(); ++b) {
-      int64_t bytes = 0;
-      for (size_t i = 0; i < members->counts[b]; ++i, ++next) {
-        units_.push_back({.last_gradient = next, .bytes = bytes_of(next, &buckets[b])});
-        bytes += units_.back().bytes;
-      }
-      found_.bucket_bytes.push_back(bytes);
-    }
-    found_.bucket_gradients = members->counts;
-    if (members->skipped > 0) {
-      found_.notes.push_back(absl::StrCat("Left out: ", members->skipped,
-                                          " gradients that are only accumulated, and in no "
-                                          "bucket."));
-    }
+    SendGradients(gradients, buckets, *members);
   } else {
-    const std::vector<size_t> counts = GradientsByLaunch();
-    size_t next = 0;
-    for (size_t b = 0; b < buckets.size(); ++b) {
-      next += counts.empty() ? 0 : counts[b];
-      const int64_t bytes =
-          buckets[b].elements *
-          (buckets[b].element_bytes > 0 ? buckets[b].element_bytes : kBytesOfFloat);
-      units_.push_back({.last_gradient = std::max<size_t>(next, 1) - 1,
-                        .gradients = counts.empty() ? 0 : counts[b],
-                        .bytes = bytes});
-      found_.bucket_bytes.push_back(bytes);
-    }
-    found_.bucket_gradients = counts;
-    found_.notes.push_back(absl::StrCat(
-        "Assumed: each of the ", buckets.size(), " recorded buckets is sent as it is, since ",
-        has_shapes ? "they do not add up from gradients in the order in which these became ready"
-                   : "the gradients' sizes were not recorded (record_shapes=True)",
-        "; other buckets cannot be asked for."));
+    SendAsRecorded(buckets, why);
   }
   if (has_shapes && (buckets.empty() || members)) {
     for (const SentUnit& unit : units_) found_.gradient_bytes.push_back(unit.bytes);

@@ -160,10 +160,12 @@ class AllReduceResolver {
       if (!is_asked || !AreGradientsUnknown()) continue;
       faults_.Add(
           At(way),
-          absl::StrCat("given, and the recording tells the sizes of its ",
-                       profile_.content().buckets->sizes_bytes.size(),
-                       " buckets and not of the gradients in them, so that no others can be "
-                       "made: record with record_shapes=True, or ask for them as recorded"));
+          absl::StrCat(
+              "given, and the recording tells the sizes of its ",
+              profile_.content().buckets->sizes_bytes.size(),
+              " buckets and not of the gradients in them, so that no others can be "
+              "made: record with record_shapes=True and without a hook that compresses, or ask for "
+              "them as recorded"));
     }
   }
 

@@ -128,8 +128,8 @@ TEST(CollectiveBenchmarkTest, BrokenLinesAreNamed) {
       {absl::StrReplaceAll(good, {{"1000.00", "1.00"}}), "are the units others?"},
       {absl::StrReplaceAll(good, {{"1000.00", "x"}, {"1100.00", "-"}}), "\"-\" is no time"},
       {good.substr(0, good.find("1000.00")), "the line is cut short"},
-      {"nothing of the kind\n", "what nccl-tests print"},
-      {"", "what nccl-tests print"}};
+      {"nothing of the kind\n", "what nccl-tests, rccl-tests or the MPI benchmarks"},
+      {"", "what nccl-tests, rccl-tests or the MPI benchmarks"}};
   for (const auto& [text, expected] : cases) {
     const auto measured = ReadCollectiveBenchmark(text, {});
     ASSERT_FALSE(measured.ok()) << expected;
@@ -177,7 +177,7 @@ TEST(CollectiveBenchmarkTest, FaultsOfPointsAreAtTheirLineOrPlace) {
       {"[{\"kind\": \"ALL_REDUCE\", \"workers\": 1.5}]",
        {"measured[0]", "\"1.5\" is no number of workers"}},
       {"[{\"kind\": {}}]", {"measured[0]", "kind \"\""}},
-      {"{\"points\": []}", {"recording", "no list of points"}},
+      {"{\"points\": []}", {"recording", "no objects with a size and times"}},
       {"[{", {"recording", "no JSON"}}};
   for (const auto& [text, expected] : cases) {
     const auto measured = ReadCollectiveBenchmark(text, {});

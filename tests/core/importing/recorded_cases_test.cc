@@ -151,10 +151,25 @@ TEST(RecordedCasesTest, OtherBucketsAreRefusedWhereGradientsAreUnknown) {
       const auto scenario =
           ResolveScenario(imported->profile, {.workers = 4, .communication = draft});
       EXPECT_EQ(scenario.ok(), has_shapes || !asks) << scenario.status();
-      if (!scenario.ok())
+      if (!scenario.ok()) {
         EXPECT_THAT(Told(scenario.status()), HasSubstr("2 buckets and not of the gradients"));
+      }
     }
   }
+}
+
+// DistributedDataParallel makes buckets by the bytes of the parameters, a hook sends half of them.
+TEST(RecordedCasesTest, CompressedBucketsAreSentAsRecordedAndNoOthersAsked) {
+  const auto imported = Import(Case("fp16_compress_hook/trace.json"));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(AllReduces(imported->profile, false), (std::vector<int64_t>{802'000, 601'200}));
+  EXPECT_THAT(absl::StrJoin(imported->notes, " "), HasSubstr("a hook sends the gradients"));
+  AllReduceDraft draft;
+  EXPECT_TRUE(ResolveScenario(imported->profile, {.workers = 4, .communication = draft}).ok());
+  draft.buckets = Buckets{};
+  EXPECT_THAT(
+      Told(ResolveScenario(imported->profile, {.workers = 4, .communication = draft}).status()),
+      HasSubstr("without a hook that compresses"));
 }
 
 TEST(RecordedCasesTest, ReasonsAreTrue) {
