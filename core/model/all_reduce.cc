@@ -136,19 +136,16 @@ class AllReduceResolver {
     return true;
   }
 
-  // True where the import of a trace knew the sizes of buckets, not of the gradients in them.
+  // True where the import of a trace knew the sizes of buckets, not of the gradients in them: it
+  // calls each `bucket/B`, and names no parameter.
   bool AreGradientsUnknown() const {
     const ProfileDraft& content = profile_.content();
-    if (!content.buckets.has_value() || content.buckets->sizes_bytes.empty() ||
-        content.framework != kPytorchFramework)
-      return false;
-    size_t all_reduces = 0;
-    for (const Operation& operation : content.operations) {
-      if (!IsGradient(operation)) continue;
-      if (!operation.parameter.empty()) return false;
-      ++all_reduces;
-    }
-    return all_reduces == content.buckets->sizes_bytes.size();
+    return content.framework == kPytorchFramework && content.buckets.has_value() &&
+           std::any_of(content.operations.begin(), content.operations.end(),
+                       [this](const Operation& operation) {
+                         return IsGradient(operation) && operation.parameter.empty() &&
+                                operation.name.starts_with("bucket/");
+                       });
   }
 
   void RefuseUnknownGradients() {
