@@ -205,6 +205,26 @@ absl::Status StepContentFinder::CheckReadable() const {
   return absl::OkStatus();
 }
 
+int64_t MiddleOf(std::vector<int64_t> values) {
+  const auto half = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), half, values.end());
+  return *half;
+}
+
+// A step that is longer is beyond the usual variation, and by so much that a step more or less is
+// seen. Of few steps the usual one is not known.
+int64_t LongestUsual(const std::vector<int64_t>& lengths, int64_t median) {
+  constexpr size_t kFewSteps = 4;
+  constexpr int64_t kFarDeviations = 12;
+  constexpr int64_t kFarLengths = 2;
+  if (lengths.size() < kStepsLeftOut + kFewSteps) return INT64_MAX;
+  std::vector<int64_t> deviations;
+  for (const int64_t length : lengths) deviations.push_back(std::abs(length - median));
+  return std::max(
+      kFarLengths * median,
+      median + kFarDeviations * std::min(kLongest / kFarDeviations, MiddleOf(deviations)));
+}
+
 absl::Status StepContentFinder::ChooseSteps() {
   std::vector<const TraceHostEvent*> steps;
   std::vector<int64_t> lengths;
@@ -219,25 +239,8 @@ absl::Status StepContentFinder::ChooseSteps() {
                      ", of which the first two are left out: record at least three, better twelve "
                      "(schedule(wait=5, warmup=3, active=12))"));
   }
-  const auto middle = [](std::vector<int64_t> values) {
-    const auto half = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), half, values.end());
-    return *half;
-  };
-  const int64_t median = middle(lengths);
-  std::vector<int64_t> deviations;
-  for (const int64_t length : lengths) deviations.push_back(std::abs(length - median));
-  // Beyond the usual variation, and by so much that a step more or less is seen. Of few steps the
-  // usual one is not known.
-  constexpr size_t kFewSteps = 4;
-  constexpr int64_t kFarDeviations = 12;
-  constexpr int64_t kFarLengths = 2;
-  const int64_t longest =
-      steps.size() < kStepsLeftOut + kFewSteps
-          ? INT64_MAX
-          : std::max(
-                kFarLengths * median,
-                median + kFarDeviations * std::min(kLongest / kFarDeviations, middle(deviations)));
+  const int64_t median = MiddleOf(lengths);
+  const int64_t longest = LongestUsual(lengths, median);
   size_t long_steps = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     const int64_t length = steps[i]->end_ns - steps[i]->start_ns;
