@@ -77,6 +77,7 @@ class JsonBytes {
     status_ = stop_();
     if (!status_.ok()) return false;
     before_ += static_cast<int64_t>(size_);
+    if (size_ > 0) last_ = buffer_[size_ - 1];
     at_ = size_ = 0;
     // What may be the begin of a missing value is held back until what follows is there.
     size_t filled = held_.copy(buffer_.data(), buffer_.size());
@@ -127,8 +128,8 @@ class JsonBytes {
     if (!HasSpaceBeforeComma(text)) return;
     for (size_t at = text.find(kMissing); at != std::string_view::npos;
          at = text.find(kMissing, at + 1)) {
-      if (at > 0 && absl::ascii_isalnum(static_cast<unsigned char>(text[at - 1])))
-        buffer_[at + 2] = '0';
+      const char before = at > 0 ? text[at - 1] : last_;
+      if (absl::ascii_isalnum(static_cast<unsigned char>(before))) buffer_[at + 2] = '0';
     }
   }
 
@@ -140,6 +141,7 @@ class JsonBytes {
   int64_t before_ = 0;  // the buffer
   int64_t token_from_ = 0;
   std::string held_;
+  char last_ = 0;  // before the buffer
   absl::Status status_;
 };
 

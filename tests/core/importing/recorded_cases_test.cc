@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -43,6 +44,18 @@ std::string Case(const std::string& name) {
   }
   return text;
 }
+
+class PieceSource final : public ByteSource {
+ public:
+  PieceSource(std::string_view text, size_t piece) : source_(text), piece_(piece) {}
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    return source_.Read(buffer, std::min(size, piece_));
+  }
+
+ private:
+  TextSource source_;
+  const size_t piece_;
+};
 
 const PyTorchTraceOptions kOptions = {
     .recording = {
@@ -183,9 +196,12 @@ TEST(RecordedCasesTest, ReasonsAreTrue) {
   ASSERT_NE(text.find(key), std::string::npos);
   for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
     text.replace(at, key.size(), "\"Process Group Description\": ,\"x\": 1");
-  const absl::StatusOr<ImportedProfile> imported = Import(text);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(AllReduces(imported->profile, true).size(), 4U);
+  for (const size_t piece : {size_t{1}, size_t{2}, size_t{3}, size_t{1} << 16}) {
+    PieceSource source(text, piece);
+    const auto imported = ImportPyTorchTrace(source, kOptions, {}, NeverStop);
+    ASSERT_TRUE(imported.ok()) << imported.status() << " in pieces of " << piece;
+    EXPECT_EQ(AllReduces(imported->profile, true).size(), 4U);
+  }
 }
 
 TEST(RecordedCasesTest, FormatsAreToldByTheirContent) {
