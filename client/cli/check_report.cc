@@ -190,7 +190,8 @@ std::string RuleText(const server::BucketRuleReport& rule) {
       return "not DistributedDataParallel's: no limits make these buckets of these gradients";
     case Verdict::kUnknown:
       return "not known, since the gradients within the buckets were not recorded "
-             "(PyTorch: record_shapes=True): other buckets cannot be asked for";
+             "(PyTorch: record_shapes=True, no hook that compresses): other buckets cannot be "
+             "asked for";
   }
   return "";
 }

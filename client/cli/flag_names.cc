@@ -32,6 +32,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"scenario.parameter_servers.turns", "--turns"},
     {"scenario.parameter_servers.transfer_order", "--order"},
     {"scenario.parameter_servers.transfer_priorities", "--priorities"},
+    {"format.variable_bytes", "--variables"},
     {"scenario.all_reduce", "--all-reduce"},
     {"scenario.all_reduce.algorithm", "--algorithm"},
     {"scenario.all_reduce.workers_per_node", "--workers-per-node"},

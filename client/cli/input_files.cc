@@ -47,11 +47,6 @@ absl::Status RefuseLine(int number, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", std::string(why)));
 }
 
-// Control characters other than tab, line feed and carriage return.
-bool NoText(char byte) {
-  return byte >= 0 && byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r';
-}
-
 }  // namespace
 
 bool LooksLikeMeasurements(std::string_view text) {
@@ -146,12 +141,12 @@ absl::StatusOr<std::map<std::string, int64_t>> ParseVariableSizes(std::string_vi
 
 RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
   first_bytes = WithoutMark(first_bytes);
-  if (std::any_of(first_bytes.begin(), first_bytes.end(), NoText))
-    return RecordingFormat::kRunMetadata;
+  const FileKind kind = KindOf(first_bytes);
+  if (kind == FileKind::kChakra) return RecordingFormat::kChakra;
+  if (kind == FileKind::kBinary || kind == FileKind::kUnknown) return RecordingFormat::kRunMetadata;
   const size_t begin = first_bytes.find_first_not_of(" \t\r\n");
   const bool json =
       begin != std::string_view::npos && (first_bytes[begin] == '{' || first_bytes[begin] == '[');
-  const FileKind kind = KindOf(first_bytes);
   if (kind == FileKind::kPyTorchTrace || kind == FileKind::kPyTorchExecutionTrace)
     return RecordingFormat::kPyTorch;
   if (kind == FileKind::kChakraJson) return RecordingFormat::kChakra;

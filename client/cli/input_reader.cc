@@ -43,6 +43,10 @@ bool IsRecording(FileKind kind) {
     case FileKind::kPyTorchExecutionTrace:
     case FileKind::kHorovodTimeline:
     case FileKind::kChakraJson:
+    case FileKind::kChakra:
+    case FileKind::kXPlane:
+    case FileKind::kBytePsTimeline:
+    case FileKind::kMxnetTimeline:
       return true;
     default:
       return false;
@@ -92,7 +96,7 @@ std::string WhyNoFile(const std::string& path) {
 }
 
 absl::StatusOr<std::string> FirstBytes(FileStream& stream) {
-  constexpr size_t kRawBytes = size_t{64} << 10;
+  constexpr size_t kRawBytes = kKindBytes;
   const absl::StatusOr<std::string_view> raw = stream.Peek(kRawBytes);
   if (!raw.ok()) return raw.status();
   TextSource source(*raw);

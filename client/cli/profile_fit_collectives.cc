@@ -34,20 +34,24 @@ class FitCollectivesCommand : public Command {
         "fit-collectives",
         "Fit a link's bandwidth and latency, and what adding costs, to a benchmark of collectives; "
         "not to a training run, which hides most of them, and of two workers shows no latency");
-    app->add_option("FILE", paths_,
-                    "What nccl-tests print, one or more; or a table or JSON of kind, workers, "
-                    "size_bytes, seconds; -: standard input")
+    app->add_option(
+           "FILE", paths_,
+           "What nccl-tests, rccl-tests or the MPI benchmarks of OSU or Intel print, one or "
+           "more, or the JSON of nccl-tests or rccl-tests; or a table or JSON of kind, "
+           "workers, size_bytes, seconds; -: standard input")
         ->required()
         ->type_name("");
     AddChoiceOption(*app, "--algorithm", kFittedAlgorithms, "What ran (default: ring)",
                     [this](v1::AllReduce::Algorithm value) { request_.set_algorithm(value); });
-    AddChoiceOption(*app, "--kind",
-                    Choices<Collective>{{"all-reduce", Collective::kAllReduce},
-                                        {"reduce-scatter", Collective::kReduceScatter},
-                                        {"all-gather", Collective::kAllGather},
-                                        {"broadcast", Collective::kBroadcast}},
-                    "What was measured, where what nccl-tests print does not say it",
-                    [this](Collective value) { reading_.kind = value; });
+    AddChoiceOption(
+        *app, "--kind",
+        Choices<Collective>{{"all-reduce", Collective::kAllReduce},
+                            {"reduce-scatter", Collective::kReduceScatter},
+                            {"all-gather", Collective::kAllGather},
+                            {"broadcast", Collective::kBroadcast}},
+        "What was measured, where FILE does not say it; of a FILE with several tests the "
+        "one to read (default: all, which must be of these kinds)",
+        [this](Collective value) { reading_.kind = value; });
     AddValueOption<int32_t>(*app, "--workers", "N", "How many took part, likewise",
                             [this](int32_t count) { reading_.workers = count; });
     AddValueOption<int32_t>(

@@ -209,7 +209,7 @@ class ImportCommand : public Command {
     app->add_option(
            "--format", format_,
            "What FILE is: layers, run-metadata, timeline, pytorch, chakra or horovod (default: by "
-           "its first bytes, which say RunMetadata of all that is no text)")
+           "its first 256 KiB, which say RunMetadata of what is neither text nor known)")
         ->type_name("FORMAT")
         ->check(
             CLI::IsMember({"layers", "run-metadata", "timeline", "pytorch", "chakra", "horovod"}));
@@ -251,9 +251,9 @@ class ImportCommand : public Command {
     if (absl::IsInvalidArgument(made.status()) && GetErrorDetails(made.status()).reason.empty())
       return session.Misused({made.status().message().data(), made.status().message().size()});
     const ExitCode code = flags_.Finish(session, made);
-    if (is_taken_for_run_metadata_ && GetErrorDetails(made.status()).reason == "IMPORT_INVALID") {
-      session.console.err << "hint: it is binary data, and so was taken for TensorFlow's "
-                             "RunMetadata; --format says what else it is\n";
+    if (taken_for_ != nullptr && GetErrorDetails(made.status()).reason == "IMPORT_INVALID") {
+      session.console.err << "hint: by its content it was taken for " << taken_for_
+                          << "; --format says what else it is\n";
     }
     if (GetErrorDetails(made.status()).reason == "IMPORT_TOO_LARGE") {
       session.console.err << "hint: that is a limit of the server (stepcastd --max-import-bytes); "
@@ -274,7 +274,7 @@ class ImportCommand : public Command {
     if (absl::Status status = Open(inputs); !status.ok()) return status;
     const absl::StatusOr<RecordingFormat> format = Format(inputs);
     if (!format.ok()) return format.status();
-    is_taken_for_run_metadata_ = format_.empty() && *format == RecordingFormat::kRunMetadata;
+    taken_for_ = format_.empty() ? RowOf(*format).text : nullptr;
     if (const std::string_view unused = Unused(*format); !unused.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
@@ -477,7 +477,7 @@ class ImportCommand : public Command {
   std::optional<double> overlap_slowdown_;
   std::optional<double> collective_slowdown_;
   ImportFlags flags_;
-  mutable bool is_taken_for_run_metadata_ = false;  // the last one
+  mutable const char* taken_for_ = nullptr;  // the last one, where no format was said
 };
 
 class ZooCommand : public Command {

@@ -321,7 +321,9 @@ absl::StatusOr<std::vector<ChakraNode>> ReadChakraTrace(ByteSource& source,
   LookedAtSource whole(source);
   const absl::StatusOr<std::string_view> first = whole.First();
   if (!first.ok()) return first.status();
-  if (KindOf(*first) == FileKind::kBinary) return ChakraWireReader(whole, limits, stop).Read();
+  const FileKind kind = KindOf(*first);
+  if (kind == FileKind::kBinary || kind == FileKind::kChakra)
+    return ChakraWireReader(whole, limits, stop).Read();
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(AbslView(*first));
   if (!text.empty() && text.front() == '{') return ChakraJsonReader(limits).ReadAll(whole, stop);
   return ImportFault(kAtRecording, "neither Chakra's protobuf messages nor its JSON");

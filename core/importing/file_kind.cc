@@ -67,6 +67,53 @@ bool IsWide(std::string_view bytes, size_t width, size_t at) {
   return true;
 }
 
+// The next varint of a message; -1: there is none.
+int64_t TakeVarint(std::string_view& bytes) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 35 && !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes.front());
+    bytes.remove_prefix(1);
+    value |= static_cast<uint64_t>(byte & 0x7fU) << shift;
+    if (byte < 0x80) return static_cast<int64_t>(value);
+  }
+  return -1;
+}
+
+// Of a length, and the field that begins there.
+bool TakesField(std::string_view& bytes, char tag) {
+  if (bytes.empty() || bytes.front() != tag) return false;
+  bytes.remove_prefix(1);
+  return TakeVarint(bytes) >= 0;
+}
+
+// GlobalMetadata with its length before it, in which a version stands first: "0.0.4".
+bool IsChakra(std::string_view bytes) {
+  const int64_t length = TakeVarint(bytes);
+  if (length < 3 || bytes.size() < 2 || bytes.front() != '\x0a') return false;
+  bytes.remove_prefix(1);
+  const int64_t version = TakeVarint(bytes);
+  if (version < 1 || version > 32 || version + 2 > length ||
+      bytes.size() < static_cast<size_t>(version))
+    return false;
+  const std::string_view text = bytes.substr(0, static_cast<size_t>(version));
+  return text.find_first_not_of("0123456789.") == std::string_view::npos && Has(text, ".");
+}
+
+// An XSpace: an XPlane, in it an id, or none, and its name.
+bool IsXPlane(std::string_view bytes) {
+  if (!TakesField(bytes, '\x0a')) return false;
+  if (!bytes.empty() && bytes.front() == '\x08') {
+    bytes.remove_prefix(1);
+    if (TakeVarint(bytes) < 0) return false;
+  }
+  if (!TakesField(bytes, '\x12')) return false;
+  for (const std::string_view name :
+       {"/host:"sv, "/device:"sv, "Task Environment"sv, "#Chip"sv, "/task:"sv}) {
+    if (StartsWith(bytes, name)) return true;
+  }
+  return false;
+}
+
 // Other than by its first bytes.
 FileKind KindOfBinary(std::string_view bytes) {
   constexpr size_t kTarMagicAt = 257;
@@ -78,7 +125,8 @@ FileKind KindOfBinary(std::string_view bytes) {
   if (IsWide(bytes, 2, 0) || IsWide(bytes, 2, 1)) return FileKind::kUtf16;
   if (bytes.size() > kTarMagicAt && StartsWith(bytes.substr(kTarMagicAt), "ustar"))
     return FileKind::kTar;
-  return FileKind::kBinary;
+  if (IsXPlane(bytes)) return FileKind::kXPlane;
+  return IsChakra(bytes) ? FileKind::kChakra : FileKind::kBinary;
 }
 
 // Of a text that begins with `<`.
@@ -95,7 +143,9 @@ FileKind KindOfMarkup(std::string_view text) {
 }
 
 FileKind KindOfJson(std::string_view text) {
-  for (const std::string_view key : {"start_time_since_epoch_in_micros"sv, "NEGOTIATE_"sv}) {
+  if (Has(text, "Comm.byteps") || Has(text, "byteps.gradient")) return FileKind::kBytePsTimeline;
+  for (const std::string_view key :
+       {"start_time_since_epoch_in_micros"sv, "NEGOTIATE_"sv, "\"CYCLE_START\""sv}) {
     if (Has(text, key)) return FileKind::kHorovodTimeline;
   }
   if (Has(text, "\"workload_graph\"")) return FileKind::kChakraJson;
@@ -105,6 +155,8 @@ FileKind KindOfJson(std::string_view text) {
         "\"aten::"sv, "\"ProfilerStep#"sv}) {
     if (Has(text, key)) return FileKind::kPyTorchTrace;
   }
+  if (Has(text, "\"traceEvents\"") && Has(text, "\"cpu/0\"") && Has(text, "\"process_name\""))
+    return FileKind::kMxnetTimeline;
   if (Has(text, "\"traceEvents\"") || (Has(text, "\"ph\"") && Has(text, "\"pid\"")))
     return FileKind::kTimeline;
   for (const std::string_view key : {"\"batchSize\""sv, "\"batch_size\""sv, "\"sizeBytes\""sv,
@@ -124,6 +176,15 @@ FileKind KindOfText(std::string_view text) {
   return Has(line, "\t") || Has(line, ",") ? FileKind::kTable : FileKind::kText;
 }
 
+// A brace or bracket, and then what may be in it.
+bool BeginsAsJson(std::string_view text) {
+  const auto after = [&text](size_t at) { return text.find_first_not_of(" \t\r\n", at); };
+  const size_t begin = after(0);
+  if (begin == std::string_view::npos || (text[begin] != '{' && text[begin] != '[')) return false;
+  const size_t next = after(begin + 1);
+  return next != std::string_view::npos && (text[next] == '"' || text[next] == '{');
+}
+
 }  // namespace
 
 std::string_view WithoutMark(std::string_view text) {
@@ -136,7 +197,8 @@ FileKind KindOf(std::string_view first_bytes) {
   for (const auto& [magic, kind] : kMagics) {
     if (StartsWith(first_bytes, magic)) return kind;
   }
-  if (std::any_of(first_bytes.begin(), first_bytes.end(), IsNoText))
+  // Some writers of JSON put control characters into texts.
+  if (std::any_of(first_bytes.begin(), first_bytes.end(), IsNoText) && !BeginsAsJson(first_bytes))
     return KindOfBinary(first_bytes);
   const size_t begin = first_bytes.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return FileKind::kText;
@@ -163,6 +225,14 @@ std::string_view TextOf(FileKind kind) {
       return "Horovod's timeline";
     case FileKind::kChakraJson:
       return "a Chakra execution trace";
+    case FileKind::kChakra:
+      return "a Chakra execution trace, serialised";
+    case FileKind::kXPlane:
+      return "an XPlane, as the profilers of JAX and TensorFlow 2 write";
+    case FileKind::kBytePsTimeline:
+      return "a timeline of BytePS";
+    case FileKind::kMxnetTimeline:
+      return "a timeline of MXNet's profiler";
     case FileKind::kProfileJson:
       return "a Stepcast profile in proto JSON";
     case FileKind::kProfileText:
@@ -233,6 +303,12 @@ std::string RefusalOf(FileKind kind) {
     case FileKind::kSevenZip:
     case FileKind::kTar:
       return refusal.append(": unpack it, and give the file in it");
+    case FileKind::kXPlane:
+    case FileKind::kBytePsTimeline:
+    case FileKind::kMxnetTimeline:
+      return refusal.append(
+          ", which is not read: record with PyTorch's profiler, Horovod's timeline or RunMetadata "
+          "of TensorFlow, or write the layers' times as text (--format layers)");
     default:
       return refusal;
   }
@@ -254,7 +330,7 @@ std::string NotNumberIn(std::string_view json) {
 }
 
 absl::Status KindSource::ReadFirst() {
-  if (is_begun_) return first_.empty() ? failure_ : absl::OkStatus();
+  if (is_begun_) return first_.empty() && !is_handed_on_ ? failure_ : absl::OkStatus();
   is_begun_ = true;
   first_.resize(kKindBytes);
   size_t filled = 0;
@@ -272,15 +348,22 @@ absl::Status KindSource::ReadFirst() {
 
 absl::StatusOr<size_t> KindSource::Read(char* buffer, size_t size) {
   if (absl::Status status = ReadFirst(); !status.ok()) return status;
-  if (at_ == first_.size()) return failure_.ok() ? source_.Read(buffer, size) : failure_;
+  if (is_handed_on_ || at_ == first_.size())
+    return failure_.ok() ? source_.Read(buffer, size) : failure_;
   const size_t taken = first_.copy(buffer, size, at_);
   at_ += taken;
+  if (at_ == first_.size()) {
+    kind_ = KindOf(first_);
+    first_ = std::string();
+    at_ = 0;
+    is_handed_on_ = true;
+  }
   return taken;
 }
 
 absl::StatusOr<FileKind> KindSource::Kind() {
   if (absl::Status status = ReadFirst(); !status.ok()) return status;
-  return KindOf(first_);
+  return is_handed_on_ ? kind_ : KindOf(first_);
 }
 
 }  // namespace stepcast

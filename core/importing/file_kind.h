@@ -22,6 +22,7 @@ enum class FileKind : uint8_t {
   kPyTorchExecutionTrace,  // of its ExecutionTraceObserver, without times
   kHorovodTimeline,
   kChakraJson,
+  kChakra,       // the same, serialised
   kProfileJson,  // a Stepcast profile
   kProfileText,  // the same in proto text
   kJson,         // something else
@@ -29,7 +30,10 @@ enum class FileKind : uint8_t {
   kText,         // something else
   kBinary,       // perhaps a serialised message
   // What no reader takes, whatever it was said to be:
-  kZeros,  // zero bytes alone
+  kXPlane,          // JAX's and TensorFlow 2's profiler
+  kBytePsTimeline,  // JSON of trace events
+  kMxnetTimeline,   // likewise
+  kZeros,           // zero bytes alone
   kUtf16,
   kUtf32,
   kHtml,
@@ -50,7 +54,7 @@ enum class FileKind : uint8_t {
 };
 
 // So many bytes are enough.
-inline constexpr size_t kKindBytes = 4096;
+inline constexpr size_t kKindBytes = size_t{256} << 10;
 
 // UTF-8's mark at the beginning of a text, which many editors write.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
@@ -70,14 +74,15 @@ inline constexpr std::string_view kReadableFormats =
     "what can be imported is layers (PipeDream's layer times, as text), run-metadata (TensorFlow's "
     "serialised RunMetadata), timeline (JSON of TensorFlow 1's timeline), pytorch (JSON of "
     "PyTorch's profiler), chakra (a Chakra execution trace) and horovod (Horovod's timeline), each "
-    "also compressed by gzip; a Stepcast profile is uploaded, not imported";
+    "also compressed by gzip; --format (in a request the header's format) says which it is; a "
+    "Stepcast profile is uploaded, not imported";
 
 // The fault of a text in JSON that has NaN or an infinity where a number should be, as Python
 // writes them: "NaN at byte 12 is not a number of JSON". Empty: it has none. Cost: linear.
 std::string NotNumberIn(std::string_view json);
 
 // A source that hands on another's bytes, without a mark, and tells their kind by the first
-// kKindBytes, which it reads before anything is asked of it.
+// kKindBytes, which it reads before anything is asked of it and keeps until it has handed them on.
 class KindSource final : public ByteSource {
  public:
   // Borrows it.
@@ -92,9 +97,11 @@ class KindSource final : public ByteSource {
 
   ByteSource& source_;
   bool is_begun_ = false;
+  bool is_handed_on_ = false;
   std::string first_;
-  size_t at_ = 0;         // in it
-  absl::Status failure_;  // after it
+  size_t at_ = 0;                       // in it
+  FileKind kind_ = FileKind::kUnknown;  // once they are handed on
+  absl::Status failure_;                // after it
 };
 
 }  // namespace stepcast

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
@@ -73,12 +76,61 @@ class JsonBytes {
     }
     status_ = stop_();
     if (!status_.ok()) return false;
-    const absl::StatusOr<size_t> read = source_.Read(buffer_.data(), buffer_.size());
-    status_ = read.status();
     before_ += static_cast<int64_t>(size_);
-    at_ = 0;
-    size_ = read.ok() ? *read : 0;
+    if (size_ > 0) last_ = buffer_[size_ - 1];
+    at_ = size_ = 0;
+    // What may be the begin of a missing value is held back until what follows is there.
+    size_t filled = held_.copy(buffer_.data(), buffer_.size());
+    size_t read_bytes = 1;
+    while (read_bytes > 0 && filled == held_.size()) {
+      const absl::StatusOr<size_t> read =
+          source_.Read(buffer_.data() + filled, buffer_.size() - filled);
+      status_ = read.status();
+      if (!read.ok()) return false;
+      read_bytes = *read;
+      filled += read_bytes;
+      const std::string_view text(buffer_.data(), filled);
+      held_ = text.substr(read_bytes == 0 ? filled : BeginOfMissing(text));
+    }
+    GiveMissingValues(std::string_view(buffer_.data(), filled));
+    size_ = filled - held_.size();
     return size_ > 0;
+  }
+
+  // PyTorch of 2024 wrote `"Process Group Description": ,`.
+  static constexpr std::string_view kMissing = "\": ,";
+  // Where a text ends in a part of it; else its end.
+  static size_t BeginOfMissing(std::string_view text) {
+    for (size_t part = kMissing.size() - 1; part > 0; --part) {
+      if (text.size() >= part && text.substr(text.size() - part) == kMissing.substr(0, part))
+        return text.size() - part;
+    }
+    return text.size();
+  }
+  // Eight bytes at a time, since most parts of a file have none: a search for a quote or a comma
+  // stops at each.
+  static bool HasSpaceBeforeComma(std::string_view text) {
+    constexpr uint64_t kOnes = 0x0101010101010101;
+    size_t at = 0;
+    for (; at + sizeof(uint64_t) < text.size(); at += sizeof(uint64_t)) {
+      uint64_t first = 0;
+      uint64_t second = 0;
+      std::memcpy(&first, text.data() + at, sizeof(first));
+      std::memcpy(&second, text.data() + at + 1, sizeof(second));
+      const uint64_t differs = (first ^ (kOnes * ' ')) | (second ^ (kOnes * ','));
+      if (((differs - kOnes) & ~differs & (kOnes << 7)) != 0) return true;
+    }
+    return text.find(" ,", at) != std::string_view::npos;
+  }
+  // A key without a value becomes one with 0, in the place of the space. After its quote a text
+  // would begin, were it not the end of a key's.
+  void GiveMissingValues(std::string_view text) {
+    if (!HasSpaceBeforeComma(text)) return;
+    for (size_t at = text.find(kMissing); at != std::string_view::npos;
+         at = text.find(kMissing, at + 1)) {
+      const char before = at > 0 ? text[at - 1] : last_;
+      if (absl::ascii_isalnum(static_cast<unsigned char>(before))) buffer_[at + 2] = '0';
+    }
   }
 
   ByteSource& source_;
@@ -88,19 +140,27 @@ class JsonBytes {
   size_t size_ = 0;
   int64_t before_ = 0;  // the buffer
   int64_t token_from_ = 0;
+  std::string held_;
+  char last_ = 0;  // before the buffer
   absl::Status status_;
 };
 
 // A fault where `token`, as far as it was read and with what stands before it, ends in the
 // beginning of NaN or an infinity, which Python writes and JSON does not have.
-std::optional<std::string> FaultOfToken(std::string_view token) {
+//
+// A control character within a text is another, as PyTorch writes some names of Python functions.
+std::string FaultOfToken(std::string_view token, std::string_view error) {
+  if (error.find("control character") != std::string_view::npos) {
+    return "a control character in a text, which JSON does not have (a known fault of PyTorch's "
+           "profiler): remove it, or record without with_stack";
+  }
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   token.remove_prefix(token.find_last_not_of(kLetters) + 1);  // npos + 1 is 0
   if (token == "N" || token == "na")
     return "NaN, which is not a number of JSON: what wrote the file measured nothing there";
   if (token == "I" || token == "i")
     return "Infinity, which is not a number of JSON: what wrote the file measured nothing there";
-  return std::nullopt;
+  return "no JSON, or one that is cut short";
 }
 
 }  // namespace
@@ -146,12 +206,11 @@ class JsonReader::Events {
   bool end_object() { return End(); }
   bool end_array() { return End(); }
 
-  bool parse_error(size_t, const std::string& token, const nlohmann::detail::exception&) {
+  bool parse_error(size_t, const std::string& token, const nlohmann::detail::exception& error) {
     reader_.position_ = bytes_.position();
     reader_.ended_early_ =
         reader_.passed_over_ == 0 && reader_.MayEnd() && bytes_.IsAtEnd() && bytes_.status().ok();
-    if (!reader_.ended_early_)
-      reader_.FailAtByte(FaultOfToken(token).value_or("no JSON, or one that is cut short"));
+    if (!reader_.ended_early_) reader_.FailAtByte(FaultOfToken(token, error.what()));
     return false;
   }
   // NOLINTEND(readability-identifier-naming)

@@ -1,11 +1,20 @@
 #include "core/importing/pytorch_content.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 #include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
@@ -23,6 +32,104 @@ absl::Status ContentFault(std::string description) {
   return ImportFault(kAtRecording, std::move(description));
 }
 
+// What of a step must be as in all others.
+struct StepForm {
+  std::vector<int64_t> gradients;
+  std::vector<std::tuple<Collective, int64_t, int32_t>> sent;  // sorted: elements, group
+  size_t copies = 0;
+  bool has_optimizer = false;
+
+  auto operator<=>(const StepForm&) const = default;
+};
+
+StepForm FormOf(const StepContent& content) {
+  StepForm form{.copies = content.copies.size(), .has_optimizer = content.optimizer.has_value()};
+  for (const Gradient& gradient : content.gradients) form.gradients.push_back(gradient.elements);
+  for (const SentTensor& tensor : content.sent)
+    form.sent.emplace_back(tensor.kind, tensor.elements, tensor.group);
+  std::sort(form.sent.begin(), form.sent.end());
+  return form;
+}
+
+// By its description, as Megatron, DeepSpeed and torchtitan write it, a group inside a replica.
+bool IsInsideReplica(const TraceGroup& group) {
+  const std::string text = absl::AsciiStrToLower(group.description);
+  if (absl::StrContains(text, "data_parallel")) return false;
+  for (const char* const part : {"tensor", "pipeline", "context", "expert", "embedding"}) {
+    if (absl::StrContains(text, part)) return true;
+  }
+  const std::vector<std::string> words = absl::StrSplit(text, absl::ByAnyChar("_- ."));
+  const auto has = [&words](std::initializer_list<const char*> others) {
+    return std::any_of(words.begin(), words.end(), [&others](const std::string& word) {
+      return std::find(others.begin(), others.end(), word) != others.end();
+    });
+  };
+  return !has({"dp", "ddp", "data", "replicate"}) &&
+         has({"tp", "pp", "cp", "ep", "sp", "etp", "model", "mp"});
+}
+
+// Gradients to which all-reduces add up.
+struct BucketMatch {
+  std::vector<size_t> sent;  // places of the all-reduces
+};
+
+// The all-reduces of a group (-1: of any) that consecutive gradients add up to, in order, up to the
+// last one. None where they do not, or where sizes are not known. Gradients before them are those
+// of micro-steps that only accumulate, of which there are as many again, or were all that were
+// left over. Cost: linear in the all-reduces, times at most kMostPlaces.
+std::optional<BucketMatch> MatchOf(const StepContent& content, int32_t group) {
+  constexpr int64_t kMostElements = int64_t{1} << 36;
+  constexpr size_t kMostPlaces = 64;
+  struct Node {
+    size_t gradient;
+    int64_t after;  // the node that was before it, from the end; -1: none
+    size_t sent;
+  };
+  std::vector<int64_t> until(1, 0);
+  for (const Gradient& gradient : content.gradients) {
+    if (gradient.elements < 1 || gradient.elements > kMostElements) return std::nullopt;
+    until.push_back(until.back() + gradient.elements);
+  }
+  std::vector<Node> nodes = {{.gradient = content.gradients.size(), .after = -1, .sent = 0}};
+  std::vector<size_t> reached = {0};
+  size_t candidates = 0;
+  for (size_t i = content.end_bucket; i-- > content.first_bucket;) {
+    const SentTensor& tensor = content.sent[i];
+    if (tensor.kind != Collective::kAllReduce || tensor.is_whole || tensor.elements < 1 ||
+        tensor.elements > kMostElements || (group >= 0 && tensor.group != group))
+      continue;
+    ++candidates;
+    const size_t before = reached.size();
+    for (size_t k = 0; k < before && reached.size() < kMostPlaces; ++k) {
+      const size_t gradient = nodes[reached[k]].gradient;
+      const auto begin =
+          std::lower_bound(until.begin(), until.end(), until[gradient] - tensor.elements);
+      if (begin == until.end() || *begin != until[gradient] - tensor.elements) continue;
+      const auto at = static_cast<size_t>(begin - until.begin());
+      if (std::any_of(reached.begin(), reached.end(),
+                      [&](size_t node) { return nodes[node].gradient == at; }))
+        continue;
+      nodes.push_back({.gradient = at, .after = static_cast<int64_t>(reached[k]), .sent = i});
+      reached.push_back(nodes.size() - 1);
+    }
+  }
+  const size_t best = *std::min_element(reached.begin(), reached.end(), [&](size_t a, size_t b) {
+    return nodes[a].gradient < nodes[b].gradient;
+  });
+  BucketMatch match;
+  for (auto node = static_cast<int64_t>(best); nodes[static_cast<size_t>(node)].after >= 0;
+       node = nodes[static_cast<size_t>(node)].after)
+    match.sent.push_back(nodes[static_cast<size_t>(node)].sent);
+  const size_t skipped = nodes[best].gradient;
+  const size_t taken = content.gradients.size() - skipped;
+  if (taken == 0) return std::nullopt;
+  const int64_t bytes = until.back() - until[skipped];
+  const bool is_again =
+      skipped % taken == 0 && until[skipped] == static_cast<int64_t>(skipped / taken) * bytes;
+  if (!is_again && match.sent.size() != candidates) return std::nullopt;
+  return match;
+}
+
 class StepContentFinder {
  public:
   StepContentFinder(const PyTorchTrace& trace, std::vector<std::string>& notes)
@@ -31,8 +138,13 @@ class StepContentFinder {
   absl::StatusOr<std::vector<StepContent>> Find() {
     absl::Status status = CheckReadable();
     if (status.ok()) status = ChooseSteps();
-    if (status.ok()) status = CheckAlike();
+    if (status.ok()) status = KeepAlike();
+    if (status.ok()) status = ChooseGroup();
+    if (status.ok()) status = CheckKinds();
     if (!status.ok()) return status;
+    PutInOrder();
+    ChooseBuckets();
+    NoteOthers();
     return std::move(contents_);
   }
 
@@ -41,11 +153,18 @@ class StepContentFinder {
   absl::Status ChooseSteps();
   StepContent ContentOf(const TraceHostEvent& step) const;
   static void FindBuckets(StepContent& content);
-  absl::Status CheckAlike() const;
+  absl::Status KeepAlike();
+  absl::Status ChooseGroup();
+  absl::Status CheckKinds() const;
+  void PutInOrder();
+  void ChooseBuckets();
+  void NoteOthers();
+  std::string NameOfGroup(int32_t group) const;
 
   const PyTorchTrace& trace_;
   std::vector<std::string>& notes_;
   std::vector<StepContent> contents_;
+  std::vector<std::string> left_out_;
 };
 
 absl::Status StepContentFinder::CheckReadable() const {
@@ -62,16 +181,21 @@ absl::Status StepContentFinder::CheckReadable() const {
   const bool has_steps =
       std::any_of(trace_.host.begin(), trace_.host.end(),
                   [](const TraceHostEvent& e) { return e.kind == EventKind::kStep; });
-  if (!has_steps) {
+  const bool has_shapes = std::any_of(
+      trace_.host.begin(), trace_.host.end(),
+      [](const TraceHostEvent& e) { return e.kind == EventKind::kGradient && e.number >= 0; });
+  std::vector<std::string> missing;
+  if (!has_steps) missing.emplace_back("no ProfilerStep");
+  if (!has_gradients)
+    missing.emplace_back("no torch::autograd::AccumulateGrad, so no step of it trains");
+  if (!missing.empty() && has_gradients && !has_shapes) missing.emplace_back("no shapes");
+  if (!missing.empty()) {
     return ContentFault(absl::StrCat(
-        "it has no ProfilerStep", has_gradients ? "" : " and no gradients",
-        ": record training steps with torch.profiler.profile(schedule=schedule(wait=5, warmup=3, "
-        "active=12), record_shapes=True), and call p.step() after each"));
-  }
-  if (!has_gradients) {
-    return ContentFault(
-        "it has no torch::autograd::AccumulateGrad, so no step of it trains: record forward and "
-        "backward, with ProfilerActivity.CPU among the activities");
+        "it has ", absl::StrJoin(missing, ", and "),
+        ": record training steps, forward and backward, with "
+        "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], "
+        "schedule=schedule(wait=5, warmup=3, active=12), record_shapes=True), and call p.step() "
+        "after each"));
   }
   if (trace_.device.empty() && trace_.names_devices) {
     return ContentFault(
@@ -79,6 +203,26 @@ absl::Status StepContentFinder::CheckReadable() const {
         "the activities");
   }
   return absl::OkStatus();
+}
+
+int64_t MiddleOf(std::vector<int64_t> values) {
+  const auto half = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), half, values.end());
+  return *half;
+}
+
+// A step that is longer is beyond the usual variation, and by so much that a step more or less is
+// seen. Of few steps the usual one is not known.
+int64_t LongestUsual(const std::vector<int64_t>& lengths, int64_t median) {
+  constexpr size_t kFewSteps = 4;
+  constexpr int64_t kFarDeviations = 12;
+  constexpr int64_t kFarLengths = 2;
+  if (lengths.size() < kStepsLeftOut + kFewSteps) return INT64_MAX;
+  std::vector<int64_t> deviations;
+  for (const int64_t length : lengths) deviations.push_back(std::abs(length - median));
+  return std::max(
+      kFarLengths * median,
+      median + kFarDeviations * std::min(kLongest / kFarDeviations, MiddleOf(deviations)));
 }
 
 absl::Status StepContentFinder::ChooseSteps() {
@@ -95,25 +239,86 @@ absl::Status StepContentFinder::ChooseSteps() {
                      ", of which the first two are left out: record at least three, better twelve "
                      "(schedule(wait=5, warmup=3, active=12))"));
   }
-  std::nth_element(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2),
-                   lengths.end());
-  const int64_t median = lengths[lengths.size() / 2];
-  std::vector<std::string> left_out;
+  const int64_t median = MiddleOf(lengths);
+  const int64_t longest = LongestUsual(lengths, median);
+  size_t long_steps = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
-    const bool is_short = steps[i]->end_ns - steps[i]->start_ns < median / 2;
-    if (i >= kStepsLeftOut && !is_short) {
+    const int64_t length = steps[i]->end_ns - steps[i]->start_ns;
+    const bool is_short = length < median / 2;
+    const bool is_long = length > longest;
+    if (i >= kStepsLeftOut && !is_short && !is_long) {
       contents_.push_back(ContentOf(*steps[i]));
       continue;
     }
-    left_out.push_back(absl::StrCat(StepName(steps[i]->number),
-                                    i < kStepsLeftOut ? "" : " (shorter than half the median)"));
+    std::string name = StepName(steps[i]->number);
+    if (i >= kStepsLeftOut && is_short) name.append(" (shorter than half the median)");
+    if (i >= kStepsLeftOut && is_long) {
+      absl::StrAppendFormat(&name, " (%.1f times the median)",
+                            static_cast<double>(length) / static_cast<double>(median));
+      ++long_steps;
+    }
+    left_out_.push_back(std::move(name));
   }
   if (contents_.empty())
     return ContentFault(
         "after its first two, all its ProfilerSteps are shorter than half the median");
-  notes_.push_back(absl::StrCat("Left out: ", absl::StrJoin(left_out, ", "),
+  if (long_steps > 0) {
+    notes_.push_back(absl::StrCat(
+        "Left out: ", long_steps, " of ", steps.size() - kStepsLeftOut,
+        " steps that last far longer than the others, as one that evaluates, saves a checkpoint or "
+        "waits for data does; where such steps belong to the job, --step-seconds gives the mean "
+        "over all."));
+  }
+  return absl::OkStatus();
+}
+
+// Most steps have the same gradients and collectives; the others are left out.
+absl::Status StepContentFinder::KeepAlike() {
+  std::map<StepForm, size_t> forms;
+  std::vector<StepForm> of_steps;
+  for (const StepContent& content : contents_) ++forms[of_steps.emplace_back(FormOf(content))];
+  const auto usual = std::max_element(
+      forms.begin(), forms.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto first = std::find(of_steps.begin(), of_steps.end(), usual->first);
+  const StepContent& like = contents_[static_cast<size_t>(first - of_steps.begin())];
+  const auto difference = [&like](const StepContent& content) {
+    if (content.gradients.size() != like.gradients.size()) {
+      return absl::StrCat(content.gradients.size(), " gradients, others ", like.gradients.size());
+    }
+    for (size_t i = 0; i < like.gradients.size(); ++i) {
+      if (content.gradients[i].elements != like.gradients[i].elements)
+        return absl::StrCat("gradient ", i, " of ", content.gradients[i].elements,
+                            " elements, others of ", like.gradients[i].elements);
+    }
+    if (content.sent.size() != like.sent.size())
+      return absl::StrCat(content.sent.size(), " collectives, others ", like.sent.size());
+    return std::string("other collectives, copies or no optimizer");
+  };
+  std::vector<StepContent> kept;
+  for (size_t i = 0; i < contents_.size(); ++i) {
+    if (of_steps[i] == usual->first) continue;
+    std::string what =
+        absl::StrCat(StepName(contents_[i].number), " (", difference(contents_[i]), ")");
+    if (2 * usual->second <= contents_.size()) {
+      return ContentFault(
+          absl::StrCat(StepName(like.number), " and ", what,
+                       " differ, and no more than half of its ", contents_.size(),
+                       " steps are alike: record steps that are alike, one p.step() for each"));
+    }
+    left_out_.push_back(std::move(what));
+  }
+  for (size_t i = 0; i < contents_.size(); ++i) {
+    if (of_steps[i] == usual->first) kept.push_back(std::move(contents_[i]));
+  }
+  contents_ = std::move(kept);
+  notes_.push_back(absl::StrCat("Left out: ", absl::StrJoin(left_out_, ", "),
                                 "; the first two steps warm up, and the buckets of "
                                 "DistributedDataParallel are not yet those of later ones."));
+  if (contents_.front().gradients.empty()) {
+    return ContentFault(absl::StrCat(StepName(contents_.front().number),
+                                     " has no torch::autograd::AccumulateGrad: record steps that "
+                                     "train, forward and backward"));
+  }
   return absl::OkStatus();
 }
 
@@ -180,13 +385,16 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
                       .launch_ns = has_call ? calls[i]->start_ns : sent[i]->start_ns,
                       .elements = sent[i]->number,
                       .element_bytes = sent[i]->element_bytes,
-                      .group_size = sent[i]->group_size};
+                      .group_size = sent[i]->group_size,
+                      .group = sent[i]->group,
+                      .is_whole = sent[i]->is_whole};
     if (has_run) tensor.run = {runs[i]->start_ns, runs[i]->end_ns};
     content.sent.push_back(tensor);
   }
   std::stable_sort(
       content.sent.begin(), content.sent.end(),
       [](const SentTensor& a, const SentTensor& b) { return a.launch_ns < b.launch_ns; });
+  for (size_t i = 0; i < content.sent.size(); ++i) content.sent[i].place = i;
   FindBuckets(content);
   return content;
 }
@@ -209,43 +417,181 @@ void StepContentFinder::FindBuckets(StepContent& content) {
   content.end_bucket = place(to);
 }
 
-absl::Status StepContentFinder::CheckAlike() const {
-  const StepContent& first = contents_.front();
-  if (first.gradients.empty()) {
-    return ContentFault(absl::StrCat(StepName(first.number),
-                                     " has no torch::autograd::AccumulateGrad: record steps that "
-                                     "train, forward and backward"));
+std::string StepContentFinder::NameOfGroup(int32_t group) const {
+  const TraceGroup& named = trace_.groups[static_cast<size_t>(group)];
+  return named.description.empty()
+             ? Quoted(named.name)
+             : absl::StrCat(Quoted(named.name), " (", Quoted(named.description), ")");
+}
+
+// The group that gradients add up in: by their sizes, else by its description. All others'
+// collectives are inside a replica.
+absl::Status StepContentFinder::ChooseGroup() {
+  constexpr int32_t kNone = -2;
+  const StepContent& content = contents_.front();
+  std::set<int32_t> groups;
+  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
+    const SentTensor& tensor = content.sent[i];
+    if (tensor.kind == Collective::kAllReduce && tensor.group >= 0) groups.insert(tensor.group);
   }
-  for (const StepContent& content : contents_) {
-    const auto differs = [&](size_t here, size_t there, const char* what) {
-      return ContentFault(absl::StrCat(StepName(first.number), " has ", there, " ", what, ", ",
-                                       StepName(content.number), " ", here,
-                                       ": record steps that are alike, one p.step() for each"));
+  if (groups.empty()) return absl::OkStatus();
+  std::vector<int32_t> likely;
+  for (const int32_t group : groups) {
+    if (MatchOf(content, group).has_value()) likely.push_back(group);
+  }
+  const bool is_told = !likely.empty();
+  if (!is_told) likely.assign(groups.begin(), groups.end());
+  if (likely.size() > 1 || !is_told) {
+    std::erase_if(likely, [this](int32_t group) {
+      return IsInsideReplica(trace_.groups[static_cast<size_t>(group)]);
+    });
+  }
+  if (likely.size() > 1) {
+    std::vector<std::string> names;
+    for (const int32_t group : likely) names.push_back(NameOfGroup(group));
+    return ContentFault(absl::StrCat(
+        "its all-reduces are of the groups ", absl::StrJoin(names, ", "),
+        ", and sizes do not tell which are of gradients: record with record_shapes=True, or name "
+        "the groups (init_device_mesh with mesh_dim_names, new_group with group_desc)"));
+  }
+  const int32_t chosen = likely.empty() ? kNone : likely.front();
+  for (StepContent& each : contents_) {
+    each.group = chosen;
+    const auto is_inner = [chosen](const SentTensor& tensor) {
+      return tensor.group >= 0 && tensor.group != chosen;
     };
-    if (content.gradients.size() != first.gradients.size())
-      return differs(content.gradients.size(), first.gradients.size(), "gradients");
-    if (content.sent.size() != first.sent.size())
-      return differs(content.sent.size(), first.sent.size(), "collectives");
-    for (size_t i = 0; i < first.gradients.size(); ++i) {
-      if (content.gradients[i].elements != first.gradients[i].elements) {
-        return ContentFault(
-            absl::StrCat("gradient ", i, " has ", first.gradients[i].elements, " elements in ",
-                         StepName(first.number), " and ", content.gradients[i].elements, " in ",
-                         StepName(content.number), ": record a model that stays the same"));
+    std::copy_if(each.sent.begin(), each.sent.end(), std::back_inserter(each.inner), is_inner);
+    std::erase_if(each.sent, is_inner);
+    FindBuckets(each);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StepContentFinder::CheckKinds() const {
+  for (const StepContent& content : contents_) {
+    for (const std::vector<SentTensor>* tensors : {&content.sent, &content.inner}) {
+      for (const SentTensor& tensor : *tensors) {
+        if (tensor.kind != Collective::kUnspecified) continue;
+        return ContentFault(absl::StrCat(
+            StepName(content.number), " has the collective ", Quoted(trace_.other_collective),
+            tensor.group >= 0 ? absl::StrCat(" of the group ", NameOfGroup(tensor.group)) : "",
+            ", as sharded models have (FSDP, ZeRO) and ones that are cut in pieces: record the "
+            "model with DistributedDataParallel, or alone, and ask for sharding in the scenario"));
       }
-    }
-    for (const SentTensor& tensor : content.sent) {
-      if (tensor.kind != Collective::kUnspecified) continue;
-      return ContentFault(absl::StrCat(
-          StepName(content.number), " has the collective ", Quoted(trace_.other_collective),
-          ", as sharded models have (FSDP, ZeRO) and ones that are cut in pieces: record the "
-          "model with DistributedDataParallel, or alone, and ask for sharding in the scenario"));
     }
   }
   return absl::OkStatus();
 }
 
+// Maps of unused parameters after the last bucket, beside which they run; and all steps as the
+// first, where threads ran what was launched one after the other in another order.
+void StepContentFinder::PutInOrder() {
+  std::vector<SentTensor> usual;
+  for (StepContent& content : contents_) {
+    const auto begin = content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket);
+    const auto end = content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket);
+    std::vector<int64_t> launches;
+    for (auto each = begin; each != end; ++each) launches.push_back(each->launch_ns);
+    std::stable_partition(begin, end, [](const SentTensor& tensor) {
+      return tensor.kind != Collective::kAllReduce || !tensor.is_whole;
+    });
+    if (usual.empty()) usual = content.sent;
+    std::vector<SentTensor> ordered;
+    for (const SentTensor& like : usual) {
+      const auto same =
+          std::find_if(content.sent.begin(), content.sent.end(), [&like](const SentTensor& each) {
+            return each.kind == like.kind && each.elements == like.elements &&
+                   each.group == like.group && each.is_whole == like.is_whole;
+          });
+      if (same == content.sent.end()) break;
+      ordered.push_back(*same);
+      content.sent.erase(same);
+    }
+    ordered.insert(ordered.end(), content.sent.begin(), content.sent.end());
+    content.sent = std::move(ordered);
+    for (size_t i = 0; i < launches.size(); ++i)
+      content.sent[content.first_bucket + i].launch_ns = launches[i];
+  }
+}
+
+void StepContentFinder::ChooseBuckets() {
+  const StepContent& content = contents_.front();
+  std::vector<bool> is_bucket(content.sent.size(), false);
+  if (const std::optional<BucketMatch> match = MatchOf(content, -1)) {
+    for (const size_t i : match->sent) is_bucket[i] = true;
+  } else {
+    const auto has_size = [](const SentTensor& tensor) { return tensor.elements >= 0; };
+    const auto first = content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket);
+    const auto end = content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket);
+    const bool are_sizes_known = std::any_of(first, end, has_size);
+    const bool has_scalar =
+        std::any_of(content.gradients.begin(), content.gradients.end(),
+                    [](const Gradient& gradient) { return gradient.elements == 1; });
+    int64_t last_ns = INT64_MIN;  // the last bucket's launch
+    for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
+      const SentTensor& tensor = content.sent[i];
+      const bool is_scalar = tensor.elements == 1 && !has_scalar;
+      if (tensor.kind != Collective::kAllReduce || tensor.is_whole || is_scalar ||
+          has_size(tensor) != are_sizes_known)
+        continue;
+      // Without sizes, one that is launched after no gradient has none.
+      const bool has_gradient = std::any_of(
+          content.gradients.begin(), content.gradients.end(), [&](const Gradient& gradient) {
+            return gradient.start_ns > last_ns && gradient.start_ns <= tensor.launch_ns;
+          });
+      if (!are_sizes_known && !has_gradient) continue;
+      last_ns = tensor.launch_ns;
+      is_bucket[i] = true;
+    }
+  }
+  for (StepContent& each : contents_) {
+    for (size_t i = 0; i < each.sent.size(); ++i) each.sent[i].is_bucket = is_bucket[i];
+  }
+}
+
+void StepContentFinder::NoteOthers() {
+  const StepContent& content = contents_.front();
+  std::vector<std::string> others;
+  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
+    const SentTensor& tensor = content.sent[i];
+    if (tensor.is_bucket || tensor.kind != Collective::kAllReduce || tensor.elements == 0) continue;
+    others.push_back(absl::StrCat(tensor.bytes(), " bytes",
+                                  tensor.is_whole
+                                      ? " (whole numbers, as a map of unused parameters)"
+                                  : tensor.elements < 0 ? " (its size was not recorded)"
+                                                        : ""));
+  }
+  if (!others.empty()) {
+    notes_.push_back(absl::StrCat(
+        "Found beside the buckets, and no gradients: ", others.size(), " all-reduce",
+        others.size() == 1 ? "" : "s", " a step of ",
+        absl::StrJoin(others.begin(),
+                      others.begin() + std::min<ptrdiff_t>(8, others.end() - others.begin()), ", "),
+        others.size() > 8 ? ", ..." : "", "; they stay collectives of their own."));
+  }
+  std::map<int32_t, std::pair<size_t, int64_t>> inner;
+  for (const SentTensor& tensor : content.inner) {
+    auto& [count, bytes] = inner[tensor.group];
+    ++count;
+    bytes += tensor.bytes();
+  }
+  for (const auto& [group, sum] : inner) {
+    notes_.push_back(absl::StrCat(
+        "Left in the computation: ", sum.first, " collective", sum.first == 1 ? "" : "s",
+        " a step of ", sum.second, " bytes of the group ", NameOfGroup(group),
+        ", which is not that of the gradients. A worker of a prediction is a replica with all of "
+        "its devices, and these take as long as they were recorded."));
+  }
+}
+
 }  // namespace
+
+std::vector<SentTensor> StepContent::buckets() const {
+  std::vector<SentTensor> buckets;
+  std::copy_if(sent.begin(), sent.end(), std::back_inserter(buckets),
+               [](const SentTensor& tensor) { return tensor.is_bucket; });
+  return buckets;
+}
 
 std::string StepName(int64_t number) {
   return number < 0 ? "a ProfilerStep" : absl::StrCat("ProfilerStep#", number);

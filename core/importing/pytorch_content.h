@@ -2,6 +2,7 @@
 // what came back, and the optimizer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,7 +30,18 @@ struct SentTensor {
   int64_t elements = -1;
   int16_t element_bytes = 0;
   int32_t group_size = 0;  // 0: not recorded
+  int32_t group = -1;      // its place in the trace's; -1: not recorded
+  bool is_whole = false;   // of whole numbers
+  bool is_bucket = false;  // of gradients
+  size_t place = 0;        // among the step's collectives, in the order of their launches
   TimeSpan run;            // empty: not recorded
+
+  // At least 1; of one whose size was not recorded those of a scalar.
+  int64_t bytes() const {
+    return std::max<int64_t>(1, (elements < 0 ? 1 : elements) *
+                                    (element_bytes > 0 ? element_bytes : kBytesOfUnknownElement));
+  }
+  static constexpr int64_t kBytesOfUnknownElement = 4;
 };
 
 // The content of a step, on the host's clock.
@@ -37,21 +49,29 @@ struct StepContent {
   int64_t number = 0;
   TimeSpan window;
   std::vector<Gradient> gradients;
-  std::vector<SentTensor> sent;  // by launch
+  // By launch, but for maps of unused parameters, which are after all buckets. Without those of
+  // other groups, which stay in the computation.
+  std::vector<SentTensor> sent;
   std::vector<TimeSpan> copies;  // out of the buckets
   std::optional<TimeSpan> optimizer;
   int64_t backward_ns = INT64_MAX;  // its begin
   std::vector<int64_t> nodes;       // sequence numbers of what it undid
   int64_t waited_ns = 0;            // by the host, for the GPU
-  size_t first_bucket = 0;          // of `sent`: the all-reduces of gradients
+  size_t first_bucket = 0;          // of `sent`: those that may be of gradients
   size_t end_bucket = 0;
+  int32_t group = -1;             // of the gradients; -1: not recorded, or there is but one
+  std::vector<SentTensor> inner;  // collectives of other groups
+
+  std::vector<SentTensor> buckets() const;
 };
 
 // "ProfilerStep#7".
 std::string StepName(int64_t number);
 
-// Leaves out the first two steps and those that are shorter than half the median, and notes it. All
-// others have the same gradients and as many collectives. Failure: INVALID_ARGUMENT, reason
+// Leaves out the first two steps, those of an unusual length, and those that differ from most in
+// their gradients or collectives, and notes it. Of all-reduces those are buckets that are of the
+// gradients' group and not of whole numbers, and that gradients add up to, where that is known; all
+// others are collectives of their own. Failure: INVALID_ARGUMENT, reason
 // IMPORT_INVALID, at `recording`, with what to record instead.
 absl::StatusOr<std::vector<StepContent>> FindStepContents(const PyTorchTrace& trace,
                                                           std::vector<std::string>& notes);

@@ -15,8 +15,6 @@ namespace stepcast {
 
 namespace {
 
-constexpr int64_t kBytesOfUnknown = 4;
-
 // The steps of a trace, with the times of their collectives: on a GPU those of the kernels, else of
 // the annotations.
 class RankSteps {
@@ -32,6 +30,13 @@ class RankSteps {
       RankStep step{.number = content.number,
                     .begin_ns = trace_.base_ns + content.window.start_ns,
                     .end_ns = trace_.base_ns + content.window.end_ns};
+      if (!content.inner.empty()) {
+        return ImportFault(
+            kAtRecording,
+            absl::StrCat(StepName(content.number), " has ", content.inner.size(),
+                         " collectives of other groups than the gradients', as models that are cut "
+                         "in pieces have: give the recording of one rank"));
+      }
       const std::vector<CollectiveRun> kernels = KernelsOf(content);
       if (!trace_.device.empty() && kernels.size() != content.sent.size()) {
         return ImportFault(
@@ -41,6 +46,7 @@ class RankSteps {
       }
       for (size_t i = 0; i < content.sent.size(); ++i) {
         const SentTensor& tensor = content.sent[i];
+        if (tensor.elements == 0) continue;
         const bool has_run = tensor.run.end_ns > tensor.run.start_ns;
         if (kernels.empty() && !has_run) {
           return ImportFault(
@@ -48,16 +54,15 @@ class RankSteps {
               absl::StrCat("collective ", i, " of ", StepName(content.number),
                            " has no recorded run (gloo:all_reduce, or a kernel of NCCL)"));
         }
-        const int64_t bytes = tensor.element_bytes > 0 ? tensor.element_bytes : kBytesOfUnknown;
         step.collectives.push_back(
-            {.what = {.name = NameOfCollective(tensor.kind, i),
+            {.what = {.name = NameOfCollective(tensor.kind, step.collectives.size()),
                       .kind = tensor.kind,
-                      .size_bytes = std::max<int64_t>(0, tensor.elements) * bytes},
+                      .size_bytes = tensor.bytes()},
              .group_size = tensor.group_size,
              .run = kernels.empty()
                         ? CollectiveRun{.start_ns = trace_.base_ns + tensor.run.start_ns,
                                         .end_ns = trace_.base_ns + tensor.run.end_ns}
-                        : kernels[i]});
+                        : kernels[tensor.place]});
       }
       steps.push_back(std::move(step));
     }

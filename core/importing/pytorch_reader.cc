@@ -68,6 +68,12 @@ int16_t BytesOfElement(std::string_view type) {
   return is_byte || StartsWithAny(type, {"Float8"}) ? 1 : 0;
 }
 
+// Of c10's and the profiler's names.
+bool IsWholeType(std::string_view type) {
+  return IsAny(type, {"int", "Int", "long", "Long", "long int", "short", "Short", "short int",
+                      "Byte", "Char", "Bool", "unsigned char", "signed char", "bool"});
+}
+
 // Of a collective's own name, of its annotation after the backend, and of its call after c10d.
 std::optional<Collective> CollectiveNamed(std::string_view name) {
   // Calls that move nothing, or only say that workers are there.
@@ -133,6 +139,11 @@ class PyTorchReader : public JsonReader {
       if (key() == "ph") event_.phase = value.size() == 1 ? value[0] : '?';
       if (key() == "name") event_.name.assign(value, 0, kMaxTraceNameBytes);
       if (key() == "cat") event_.category.assign(value, 0, kMaxTraceNameBytes);
+      if (key() == "ts" || key() == "dur") TimeInText(value);
+    } else if (place() == kArguments && key() == "Process Group Name") {
+      event_.group.name.assign(value, 0, kMaxTraceNameBytes);
+    } else if (place() == kArguments && key() == "Process Group Description") {
+      event_.group.description.assign(value, 0, kMaxTraceNameBytes);
     } else if (place() == kArguments && key() == "Collective name") {
       event_.collective.assign(value, 0, kMaxTraceNameBytes);
     } else if (place() == kArguments && key() == "dtype") {
@@ -171,6 +182,8 @@ class PyTorchReader : public JsonReader {
       event_.has_correlation = true;
     }
     if (key() == "In msg nelems") event_.collective_elements = *whole;
+    if (key() == "Out msg nelems") event_.collective_outputs = *whole;
+    if (key() == "Process Group Name") event_.group.name = absl::StrCat(*whole);
     if (key() == "Group size") event_.group_size = *whole;
     if (key() == "Sequence number") event_.sequence = *whole;
   }
@@ -202,6 +215,7 @@ class PyTorchReader : public JsonReader {
     int64_t correlation = 0;
     int64_t elements = -1;  // of the first input
     int64_t collective_elements = -1;
+    int64_t collective_outputs = -1;
     int64_t group_size = 0;
     int64_t sequence = -1;
     std::array<std::vector<int64_t>, kInputs> dimensions;
@@ -211,13 +225,16 @@ class PyTorchReader : public JsonReader {
     std::string type;  // of the first input
     std::string collective;
     std::string collective_type;
+    TraceGroup group;
 
     void Clear() {
       phase = '?';
       has_start = has_correlation = false;
       shapes = types = 0;
       start_ns = length_ns = correlation = group_size = 0;
-      elements = collective_elements = sequence = -1;
+      elements = collective_elements = collective_outputs = sequence = -1;
+      group.name.clear();
+      group.description.clear();
       for (std::vector<int64_t>& shape : dimensions) shape.clear();
       element_bytes = {};
       for (std::string* text : {&name, &category, &type, &collective, &collective_type})
@@ -229,6 +246,17 @@ class PyTorchReader : public JsonReader {
     int64_t correlation = 0;
     int64_t start_ns = 0;
   };
+
+  // As Ascend's profiler writes them.
+  void TimeInText(const std::string& text) {
+    int64_t whole = 0;
+    double value = 0;
+    const bool is_whole = absl::SimpleAtoi(text, &whole);
+    if (!absl::SimpleAtod(text, &value) || !std::isfinite(value))
+      return FailAtByte(absl::StrCat(AbslView(key()), " is the text ", Quoted(text.substr(0, 64)),
+                                     ", which is not a number"));
+    Time(value, is_whole && std::abs(value) < 1e16 ? std::optional(whole) : std::nullopt);
+  }
 
   void Time(double value, std::optional<int64_t> whole) {
     // The year 2096, and thirteen years before and after it, so that all differences are int64.
@@ -265,6 +293,7 @@ class PyTorchReader : public JsonReader {
         {.launch_ns = event_.correlation,  // until JoinLaunches
          .start_ns = event_.start_ns,
          .end_ns = event_.start_ns + event_.length_ns,
+         .group = PlaceOfGroup(),
          .is_collective = !event_.collective.empty() || StartsWithAny(event_.name, {"nccl"})});
     CountRow();
   }
@@ -302,7 +331,8 @@ class PyTorchReader : public JsonReader {
     if (HasPart(name, "ddp.reducer::copy_bucket_to_grad"))
       return KeepHost(HostKind::kCopyFromBucket);
     if (name == "record_param_comms") {
-      event_.elements = event_.collective_elements;
+      event_.elements =
+          event_.collective_elements >= 0 ? event_.collective_elements : event_.collective_outputs;
       event_.type = event_.collective_type;
       return KeepCollective(HostKind::kCollective, event_.collective);
     }
@@ -362,10 +392,26 @@ class PyTorchReader : public JsonReader {
          .end_ns = event_.start_ns + event_.length_ns,
          .number = event_.elements,
          .group_size = static_cast<int32_t>(std::clamp<int64_t>(event_.group_size, 0, INT32_MAX)),
+         .group = kind == HostKind::kCollective ? PlaceOfGroup() : -1,
          .element_bytes = BytesOfElement(event_.type),
+         .is_whole = IsWholeType(event_.type),
          .kind = kind,
          .collective = collective});
     CountRow();
+  }
+
+  // Jobs have few. -1: not recorded.
+  int32_t PlaceOfGroup() {
+    constexpr size_t kMostGroups = 256;
+    if (event_.group.name.empty()) return -1;
+    std::vector<TraceGroup>& groups = trace_.groups;
+    auto found = std::find_if(groups.begin(), groups.end(), [this](const TraceGroup& group) {
+      return group.name == event_.group.name;
+    });
+    if (found == groups.end() && groups.size() == kMostGroups) return -1;
+    if (found == groups.end()) found = groups.insert(found, event_.group);
+    if (found->description.empty()) found->description = event_.group.description;
+    return static_cast<int32_t>(found - groups.begin());
   }
 
   void CountRow() {

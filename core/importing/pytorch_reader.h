@@ -36,7 +36,9 @@ struct TraceHostEvent {
   // a tensor; -1: not recorded.
   int64_t number = -1;
   int32_t group_size = 0;     // of kCollective; 0: not recorded
+  int32_t group = -1;         // of kCollective, its place in groups; -1: not recorded
   int16_t element_bytes = 0;  // 0: not recorded
+  bool is_whole = false;      // of whole numbers, as no gradient is
   Kind kind = Kind::kStep;
   Collective collective = Collective::kUnspecified;  // kUnspecified: one of another kind
 };
@@ -46,13 +48,23 @@ struct TraceDeviceWork {
   int64_t launch_ns = -1;  // on the host; -1: not recorded
   int64_t start_ns = 0;
   int64_t end_ns = 0;
+  int32_t group = -1;  // of a collective; -1: not recorded
   bool is_collective = false;
+};
+
+// Workers that run collectives together.
+struct TraceGroup {
+  std::string name;
+  std::string description;  // "default_pg", "tp"; empty: not recorded
+
+  friend bool operator==(const TraceGroup&, const TraceGroup&) = default;
 };
 
 struct PyTorchTrace {
   std::vector<TraceHostEvent> host;     // by start, of equal ones the longest first
   std::vector<TraceDeviceWork> device;  // by launch
   TensorOperations tensors;             // of operations that recorded their inputs' shapes
+  std::vector<TraceGroup> groups;       // of collectives
   std::string other_collective;  // the name of one of another kind than Collective has; empty: none
   int64_t world_size = 0;        // 0: not recorded
   int64_t rank = -1;             // of distributedInfo; -1: not recorded

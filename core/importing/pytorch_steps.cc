@@ -52,7 +52,8 @@ class TracedStepsFinder {
     contents_ = *std::move(contents);
     FindGroup();
     FindSaved();
-    absl::Status status = ChooseUnits();
+    absl::Status status = CheckKernelGroups();
+    if (status.ok()) status = ChooseUnits();
     for (const StepContent& content : contents_) {
       if (status.ok()) status = AddStep(content);
     }
@@ -65,6 +66,9 @@ class TracedStepsFinder {
   void FindGroup();
   void FindSaved();
   absl::Status ChooseUnits();
+  void SendGradients(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets,
+                     const BucketMembers& members);
+  void SendAsRecorded(const std::vector<SentTensor>& buckets, const char* why);
   std::vector<size_t> GradientsByLaunch() const;
   int64_t ReadyOf(const StepContent& content, size_t gradient) const;
   std::vector<PieceCut> CutsOf(const StepContent& content,
@@ -74,6 +78,8 @@ class TracedStepsFinder {
                          TracedStep& step);
   void TimeOnHost(const StepContent& content, const std::vector<PieceCut>& cuts, TracedStep& step);
   void KeepShortest(const std::vector<TimeSpan>& runs);
+  bool IsSent(const TraceDeviceWork& work) const;
+  absl::Status CheckKernelGroups() const;
   std::vector<TimeSpan> SentBetween(int64_t begin_ns, int64_t end_ns);
   void DropEmptyPieces();
 
@@ -89,9 +95,10 @@ class TracedStepsFinder {
 };
 
 void TracedStepsFinder::FindGroup() {
-  found_.group_size = trace_.world_size;
-  for (const TraceHostEvent& event : trace_.host)
-    found_.group_size = std::max<int64_t>(found_.group_size, event.group_size);
+  const bool has_inner = !contents_.front().inner.empty();
+  found_.group_size = has_inner ? 0 : trace_.world_size;
+  for (const SentTensor& tensor : contents_.front().sent)
+    found_.group_size = std::max<int64_t>(found_.group_size, tensor.group_size);
 }
 
 // Nothing is known where a recorded tensor is too large for any device.
@@ -101,7 +108,8 @@ void TracedStepsFinder::FindSaved() {
     for (const Gradient& gradient : content.gradients) parameters.insert(gradient.elements);
     const SavedTensors saved =
         FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns,
-                         {content.nodes.begin(), content.nodes.end()}, parameters);
+                         {content.nodes.begin(), content.nodes.end()}, parameters,
+                         content.gradients.back().start_ns);
     if (saved.bytes > found_.saved.bytes) found_.saved = saved;
   }
   if (found_.saved.bytes > kMaxKeptBytes) found_.saved = {};
@@ -117,15 +125,67 @@ std::vector<size_t> TracedStepsFinder::GradientsByLaunch() const {
   const StepContent& content = contents_.front();
   std::vector<size_t> counts;
   size_t next = 0;
-  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
+  for (const SentTensor& bucket : content.buckets()) {
     const size_t first = next;
     while (next < content.gradients.size() &&
-           content.gradients[next].start_ns <= content.sent[i].launch_ns) {
+           content.gradients[next].start_ns <= bucket.launch_ns) {
       ++next;
     }
     counts.push_back(next - first);
   }
   return next == content.gradients.size() ? counts : std::vector<size_t>();
+}
+
+// True for buckets of another type than any gradient's.
+bool AreCompressed(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets) {
+  return std::any_of(buckets.begin(), buckets.end(), [&gradients](const SentTensor& bucket) {
+    return bucket.element_bytes > 0 &&
+           std::none_of(gradients.begin(), gradients.end(), [&bucket](const Gradient& gradient) {
+             return gradient.element_bytes == bucket.element_bytes;
+           });
+  });
+}
+
+int64_t SentBytesOf(const Gradient& gradient, int16_t bucket_element_bytes) {
+  const int16_t bytes = bucket_element_bytes > 0 ? bucket_element_bytes : gradient.element_bytes;
+  return gradient.elements * (bytes > 0 ? bytes : kBytesOfFloat);
+}
+
+void TracedStepsFinder::SendGradients(const std::vector<Gradient>& gradients,
+                                      const std::vector<SentTensor>& buckets,
+                                      const BucketMembers& members) {
+  size_t next = members.skipped;
+  for (size_t b = 0; b < buckets.size(); ++b) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < members.counts[b]; ++i, ++next) {
+      units_.push_back(
+          {.last_gradient = next, .bytes = SentBytesOf(gradients[next], buckets[b].element_bytes)});
+      bytes += units_.back().bytes;
+    }
+    found_.bucket_bytes.push_back(bytes);
+  }
+  found_.bucket_gradients = members.counts;
+  if (members.skipped > 0) {
+    found_.notes.push_back(absl::StrCat("Left out: ", members.skipped,
+                                        " gradients that are only accumulated, and in no "
+                                        "bucket."));
+  }
+}
+
+void TracedStepsFinder::SendAsRecorded(const std::vector<SentTensor>& buckets, const char* why) {
+  const std::vector<size_t> counts = GradientsByLaunch();
+  size_t next = 0;
+  for (size_t b = 0; b < buckets.size(); ++b) {
+    next += counts.empty() ? 0 : counts[b];
+    units_.push_back({.last_gradient = std::max<size_t>(next, 1) - 1,
+                      .gradients = counts.empty() ? 0 : counts[b],
+                      .bytes = buckets[b].bytes()});
+    found_.bucket_bytes.push_back(buckets[b].bytes());
+  }
+  found_.bucket_gradients = counts;
+  found_.notes.push_back(absl::StrCat("Assumed: each of the ", buckets.size(),
+                                      " recorded buckets is sent as it is, since ", why,
+                                      "; other buckets cannot be asked for."));
 }
 
 absl::Status TracedStepsFinder::ChooseUnits() {
@@ -139,11 +199,7 @@ absl::Status TracedStepsFinder::ChooseUnits() {
     has_type = has_type && gradient.element_bytes > 0;
   }
   const bool has_shapes = elements.size() == gradients.size();
-  std::vector<SentTensor> buckets;
-  std::copy_if(content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket),
-               content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket),
-               std::back_inserter(buckets),
-               [](const SentTensor& s) { return s.kind == Collective::kAllReduce; });
+  const std::vector<SentTensor> buckets = content.buckets();
   std::vector<int64_t> bucket_elements;
   for (const SentTensor& bucket : buckets) {
     if (bucket.elements >= 1 && bucket.elements <= kMaxElements)
@@ -165,49 +221,21 @@ absl::Status TracedStepsFinder::ChooseUnits() {
   }
   if (!buckets.empty() && !members && !has_bucket_sizes)
     return TraceFault("its all-reduces have no sizes: record with record_shapes=True");
-  const auto bytes_of = [&](size_t gradient, const SentTensor* bucket) {
-    int16_t bytes = gradients[gradient].element_bytes;
-    if (bucket != nullptr && bucket->element_bytes > 0) bytes = bucket->element_bytes;
-    return gradients[gradient].elements * (bytes > 0 ? bytes : kBytesOfFloat);
-  };
+  const char* why =
+      has_shapes ? "they do not add up from gradients in the order in which these became ready"
+                 : "the gradients' sizes were not recorded (record_shapes=True)";
+  if (has_type && has_bucket_sizes && AreCompressed(gradients, buckets)) {
+    members.reset();
+    why =
+        "a hook sends the gradients in another type, and caps hold for the bytes of the parameters";
+  }
   if (buckets.empty()) {
     for (size_t i = 0; i < gradients.size(); ++i)
-      units_.push_back({.last_gradient = i, .bytes = bytes_of(i, nullptr)});
+      units_.push_back({.last_gradient = i, .bytes = SentBytesOf(gradients[i], 0)});
   } else if (members) {
-    size_t next = members->skipped;
-    for (size_t b = 0; b < buckets.size(); ++b) {
-      int64_t bytes = 0;
-      for (size_t i = 0; i < members->counts[b]; ++i, ++next) {
-        units_.push_back({.last_gradient = next, .bytes = bytes_of(next, &buckets[b])});
-        bytes += units_.back().bytes;
-      }
-      found_.bucket_bytes.push_back(bytes);
-    }
-    found_.bucket_gradients = members->counts;
-    if (members->skipped > 0) {
-      found_.notes.push_back(absl::StrCat("Left out: ", members->skipped,
-                                          " gradients that are only accumulated, and in no "
-                                          "bucket."));
-    }
+    SendGradients(gradients, buckets, *members);
   } else {
-    const std::vector<size_t> counts = GradientsByLaunch();
-    size_t next = 0;
-    for (size_t b = 0; b < buckets.size(); ++b) {
-      next += counts.empty() ? 0 : counts[b];
-      const int64_t bytes =
-          buckets[b].elements *
-          (buckets[b].element_bytes > 0 ? buckets[b].element_bytes : kBytesOfFloat);
-      units_.push_back({.last_gradient = std::max<size_t>(next, 1) - 1,
-                        .gradients = counts.empty() ? 0 : counts[b],
-                        .bytes = bytes});
-      found_.bucket_bytes.push_back(bytes);
-    }
-    found_.bucket_gradients = counts;
-    found_.notes.push_back(absl::StrCat(
-        "Assumed: each of the ", buckets.size(), " recorded buckets is sent as it is, since ",
-        has_shapes ? "they do not add up from gradients in the order in which these became ready"
-                   : "the gradients' sizes were not recorded (record_shapes=True)",
-        "; other buckets cannot be asked for."));
+    SendAsRecorded(buckets, why);
   }
   if (has_shapes && (buckets.empty() || members)) {
     for (const SentUnit& unit : units_) found_.gradient_bytes.push_back(unit.bytes);
@@ -224,9 +252,10 @@ int64_t TracedStepsFinder::ReadyOf(const StepContent& content, size_t gradient) 
     return found_.has_gpu ? ready.start_ns : ready.end_ns;
   const bool is_last = gradient + 1 == content.gradients.size();
   const auto end = content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket);
-  const auto launch = std::lower_bound(
+  auto launch = std::lower_bound(
       content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket), end, ready.start_ns,
       [](const SentTensor& s, int64_t start) { return s.launch_ns < start; });
+  while (launch != end && !launch->is_bucket) ++launch;
   const bool is_its_own =
       launch != end && (is_last || launch->launch_ns < content.gradients[gradient + 1].start_ns);
   return is_its_own ? launch->launch_ns : ready.end_ns;
@@ -243,24 +272,18 @@ std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
   for (size_t i = 0; i < content.sent.size(); ++i) {
     const SentTensor& tensor = content.sent[i];
     const bool is_broadcast = tensor.kind == Collective::kBroadcast;
-    const bool is_bucket = i >= content.first_bucket && i < content.end_bucket && !is_broadcast;
-    if (is_bucket || tensor.elements == 0) continue;
+    if (tensor.is_bucket || tensor.elements == 0) continue;
     std::string name =
         absl::StrCat(is_broadcast ? "broadcast/" : "all_reduce/", counts[is_broadcast ? 1 : 0]++);
     PieceCut& before = cut(tensor.launch_ns, absl::StrCat("until_", name));
     before.piece.launches.push_back(static_cast<int32_t>(collectives.size()));
     before.next_waits = true;
-    const int64_t element_bytes = tensor.element_bytes > 0 ? tensor.element_bytes : kBytesOfFloat;
-    collectives.push_back({.name = std::move(name),
-                           .kind = tensor.kind,
-                           .size_bytes = std::max<int64_t>(1, tensor.elements * element_bytes)});
+    collectives.push_back(
+        {.name = std::move(name), .kind = tensor.kind, .size_bytes = tensor.bytes()});
   }
   cut(std::min(content.backward_ns, ReadyOf(content, units_.front().last_gradient)), "forward");
   std::vector<int32_t> units;
-  std::vector<SentTensor> buckets;
-  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
-    if (content.sent[i].kind == Collective::kAllReduce) buckets.push_back(content.sent[i]);
-  }
+  const std::vector<SentTensor> buckets = content.buckets();
   const bool by_bucket = has_buckets && found_.gradient_bytes.empty();
   for (size_t u = 0; u < units_.size(); ++u) {
     units.push_back(static_cast<int32_t>(collectives.size()));
@@ -354,11 +377,29 @@ void TracedStepsFinder::KeepShortest(const std::vector<TimeSpan>& runs) {
   }
 }
 
+// True for a collective of the gradients' group; others are part of a replica's computation.
+bool TracedStepsFinder::IsSent(const TraceDeviceWork& work) const {
+  return work.is_collective &&
+         (contents_.front().inner.empty() || work.group == contents_.front().group);
+}
+
+absl::Status TracedStepsFinder::CheckKernelGroups() const {
+  const bool are_told =
+      contents_.front().inner.empty() ||
+      std::all_of(trace_.device.begin(), trace_.device.end(), [](const TraceDeviceWork& work) {
+        return !work.is_collective || work.group >= 0;
+      });
+  if (are_told) return absl::OkStatus();
+  return TraceFault(
+      "it has collectives of several groups, and its kernels do not say of which they are (Process "
+      "Group Name): record with PyTorch 2.4 or later");
+}
+
 // The spans in which collectives of any step ran on the GPU, as far as they overlap a time.
 std::vector<TimeSpan> TracedStepsFinder::SentBetween(int64_t begin_ns, int64_t end_ns) {
   if (sent_.empty()) {
     for (const TraceDeviceWork& work : trace_.device) {
-      if (work.is_collective) sent_.push_back({work.start_ns, work.end_ns});
+      if (IsSent(work)) sent_.push_back({work.start_ns, work.end_ns});
     }
     sent_ = UnionOf(std::move(sent_));
   }
@@ -382,7 +423,7 @@ absl::Status TracedStepsFinder::TimeOnGpu(const StepContent& content,
   std::vector<TimeSpan> computing;
   std::vector<TimeSpan> sending;
   for (auto work = first; work != last; ++work)
-    (work->is_collective ? sending : computing).push_back({work->start_ns, work->end_ns});
+    (IsSent(*work) ? sending : computing).push_back({work->start_ns, work->end_ns});
   if (computing.empty()) {
     return TraceFault(absl::StrCat(StepName(content.number),
                                    " launched nothing that ran on the GPU: record with "
@@ -397,8 +438,7 @@ absl::Status TracedStepsFinder::TimeOnGpu(const StepContent& content,
   // The step begins where the one before it has ended.
   for (; counted_ < static_cast<size_t>(first - trace_.device.begin()); ++counted_) {
     const TraceDeviceWork& work = trace_.device[counted_];
-    if (!work.is_collective && work.launch_ns >= 0)
-      computed_ns_ = std::max(computed_ns_, work.end_ns);
+    if (!IsSent(work) && work.launch_ns >= 0) computed_ns_ = std::max(computed_ns_, work.end_ns);
   }
   const int64_t begin_ns = computed_ns_ == INT64_MIN ? first_ns : computed_ns_;
   int64_t end_ns = begin_ns;
@@ -420,7 +460,7 @@ absl::Status TracedStepsFinder::TimeOnGpu(const StepContent& content,
   auto work = first;
   for (const PieceCut& cut : cuts) {
     for (; work != last && work->launch_ns < cut.host_ns; ++work) {
-      if (!work->is_collective) done_ns = std::max(done_ns, work->end_ns);
+      if (!IsSent(*work)) done_ns = std::max(done_ns, work->end_ns);
     }
     step.ends_ns.push_back(from_begin(done_ns));
   }
@@ -433,7 +473,7 @@ void TracedStepsFinder::TimeOnHost(const StepContent& content, const std::vector
   std::vector<TimeSpan> runs;
   std::vector<TimeSpan> first_runs;  // before the backward pass; the host waits for each
   for (const SentTensor& tensor : content.sent) {
-    runs.push_back(tensor.run);
+    if (tensor.elements != 0) runs.push_back(tensor.run);
     if (tensor.launch_ns < content.backward_ns) first_runs.push_back(tensor.run);
   }
   std::vector<TimeSpan> waits;

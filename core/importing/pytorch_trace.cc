@@ -58,6 +58,7 @@ class PyTorchProfile {
   void AddBucketNotes(std::vector<std::string>& notes) const;
   std::string BucketList(const std::vector<size_t>& counts) const;
   void AddGpuNotes(std::vector<std::string>& notes) const;
+  void AddMemoryNotes(std::vector<std::string>& notes) const;
 
   const PyTorchTraceOptions& options_;
   TracedSteps traced_;
@@ -279,6 +280,24 @@ void PyTorchProfile::AddGpuNotes(std::vector<std::string>& notes) const {
       HasHostOperation() ? "A worker alone is" : "The recording is", 100 * *idle));
 }
 
+void PyTorchProfile::AddMemoryNotes(std::vector<std::string>& notes) const {
+  if (traced_.saved.bytes == 0) return;
+  notes.push_back(absl::StrFormat(
+      "Found: the forward pass keeps %.4g MB for the backward pass, by the shapes of the inputs "
+      "of %d operations that autograd saves something of.",
+      static_cast<double>(traced_.saved.bytes) / 1e6, traced_.saved.operations));
+  if (traced_.saved.run_again > 0) {
+    notes.push_back(absl::StrFormat(
+        "Found activation checkpointing: %d operations of the forward pass run once more in the "
+        "backward pass, which is part of its computation, and what they would keep is not kept; "
+        "their inputs are.",
+        traced_.saved.run_again));
+  }
+  notes.emplace_back(
+      "Assumed: an input is the latest tensor of its shape that nothing has read yet, else one "
+      "that was read before; every tensor is kept once.");
+}
+
 std::vector<std::string> PyTorchProfile::Notes(const ProfileDraft& draft) const {
   const size_t steps = traced_.steps.size();
   std::vector<std::string> notes;
@@ -296,15 +315,7 @@ std::vector<std::string> PyTorchProfile::Notes(const ProfileDraft& draft) const 
   notes.push_back(PartsNote());
   AddBucketNotes(notes);
   AddGpuNotes(notes);
-  if (traced_.saved.bytes > 0) {
-    notes.push_back(absl::StrFormat(
-        "Found: the forward pass keeps %.4g MB for the backward pass, by the shapes of the inputs "
-        "of %d operations that autograd saves something of.",
-        static_cast<double>(traced_.saved.bytes) / 1e6, traced_.saved.operations));
-    notes.emplace_back(
-        "Assumed: an input is the latest tensor of its shape that nothing has read yet, else one "
-        "that was read before; every tensor is kept once.");
-  }
+  AddMemoryNotes(notes);
   notes.insert(notes.end(), traced_.notes.begin(), traced_.notes.end());
   if (const double exposed = MeanOf(&TracedStep::exposed_ns); exposed > 0) {
     notes.push_back(absl::StrFormat(

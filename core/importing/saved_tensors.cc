@@ -293,15 +293,30 @@ class ForwardPass {
               const absl::flat_hash_set<int64_t>& parameter_elements)
       : tensors_(tensors), parameter_elements_(parameter_elements) {}
 
+  // The part that an operation has in activation checkpointing.
+  enum class Again : uint8_t {
+    kNo,
+    kYes,     // it runs again in the backward pass, and keeps nothing
+    kBegins,  // likewise, and its inputs are kept until then
+  };
+
   // `mask_bytes`: of a dropout.
-  void Run(const TensorOperation& operation, int64_t mask_bytes) {
+  void Run(const TensorOperation& operation, int64_t mask_bytes, Again again) {
     const TensorRule& rule = kRules[operation.rule];
+    keeps_ = again == Again::kNo;
     if (rule.reads_all) unread_.clear();
     std::array<std::optional<size_t>, TensorOperation::kInputs> inputs;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if ((rule.reads >> i & 1) == 0 || ElementsOf(operation, i) <= 1) continue;
       inputs[i] = Read(operation.shapes[i], operation.element_bytes[i]);
     }
+    keeps_ = again != Again::kYes;
+    if (again == Again::kBegins) {
+      for (const std::optional<size_t>& input : inputs) {
+        if (input) Keep(*input);
+      }
+    }
+    keeps_ = again == Again::kNo;
     const bool keeps_both = rule.keeps_if_both && inputs[0] && inputs[1];
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] && (keeps_both || (rule.keeps >> i & 1) != 0)) Keep(*inputs[i]);
@@ -314,7 +329,7 @@ class ForwardPass {
     AddOutput(operation, rule, inputs);
     const bool reads_any = std::any_of(inputs.begin(), inputs.end(),
                                        [](const auto& input) { return input.has_value(); });
-    if (!reads_any) return;
+    if (!reads_any || !keeps_) return;
     if (keeps_both || rule.keeps != 0 || rule.keeps_output || rule.mask_bytes != 0) ++operations_;
   }
 
@@ -344,11 +359,13 @@ class ForwardPass {
     return bytes > 0 ? bytes : kBytesOfUnknownElement;
   }
 
-  void Count(int64_t bytes) { bytes_ = std::min(kMostSavedBytes, bytes_ + bytes); }
+  void Count(int64_t bytes) {
+    if (keeps_) bytes_ = std::min(kMostSavedBytes, bytes_ + bytes);
+  }
 
   void Keep(size_t storage) {
     Storage& kept = storages_[storage];
-    if (kept.is_parameter) return;
+    if (kept.is_parameter || !keeps_) return;
     if (!kept.is_kept) Count(std::max<int64_t>(0, kept.bytes));
     kept.is_kept = true;
   }
@@ -534,7 +551,69 @@ class ForwardPass {
   absl::flat_hash_map<int32_t, Known> known_;  // by shape
   int64_t bytes_ = 0;
   int64_t operations_ = 0;
+  bool keeps_ = true;  // the operation that is run
 };
+
+// An operation within no other, and of dropouts the bytes of an element of the mask, if known.
+struct OuterOperation {
+  const TensorOperation* operation = nullptr;
+  int64_t mask_bytes = 0;
+};
+
+std::vector<OuterOperation> OuterOperations(const TensorOperations& tensors, int64_t from_ns,
+                                            int64_t to_ns) {
+  std::vector<OuterOperation> outer;
+  auto operation = std::lower_bound(
+      tensors.operations.begin(), tensors.operations.end(), from_ns,
+      [](const TensorOperation& each, int64_t start_ns) { return each.start_ns < start_ns; });
+  for (; operation != tensors.operations.end() && operation->start_ns < to_ns; ++operation) {
+    const TensorRule& rule = kRules[operation->rule];
+    if (!outer.empty() && operation->start_ns < outer.back().operation->end_ns) {
+      if (rule.is_dropout_mask) outer.back().mask_bytes = rule.mask_bytes;
+      continue;
+    }
+    outer.push_back(
+        {.operation = &*operation, .mask_bytes = rule.is_dropout_mask ? rule.mask_bytes : 0});
+  }
+  return outer;
+}
+
+bool AreAlike(const OuterOperation& a, const OuterOperation& b) {
+  return a.operation->rule == b.operation->rule && a.operation->shapes == b.operation->shapes;
+}
+
+// By operation of the forward pass, its part in checkpointing: those that run again in the backward
+// pass in the same order, in pieces of which the last of the forward pass comes first. The backward
+// pass itself records no sequence numbers, so that its own operations are not among them.
+std::vector<ForwardPass::Again> RunAgain(const std::vector<OuterOperation>& forward,
+                                         const std::vector<OuterOperation>& backward) {
+  constexpr size_t kMostTried = 64;
+  std::vector<ForwardPass::Again> again(forward.size(), ForwardPass::Again::kNo);
+  absl::flat_hash_map<int64_t, std::vector<size_t>> places;  // by rule and first shape
+  const auto key = [](const OuterOperation& outer) {
+    return int64_t{outer.operation->shapes[0]} * 256 + outer.operation->rule;
+  };
+  if (backward.empty()) return again;
+  for (size_t i = 0; i < forward.size(); ++i) places[key(forward[i])].push_back(i);
+  for (size_t next = 0; next < backward.size();) {
+    const std::vector<size_t>& starts = places[key(backward[next])];
+    size_t best = 0;
+    size_t longest = 0;
+    for (size_t tried = 0; tried < std::min(kMostTried, starts.size()); ++tried) {
+      const size_t start = starts[starts.size() - 1 - tried];
+      size_t length = 0;
+      while (start + length < forward.size() && next + length < backward.size() &&
+             again[start + length] == ForwardPass::Again::kNo &&
+             AreAlike(forward[start + length], backward[next + length]))
+        ++length;
+      if (length > longest) std::tie(best, longest) = std::pair(start, length);
+    }
+    for (size_t i = 0; i < longest; ++i)
+      again[best + i] = i == 0 ? ForwardPass::Again::kBegins : ForwardPass::Again::kYes;
+    next += std::max<size_t>(1, longest);
+  }
+  return again;
+}
 
 }  // namespace
 
@@ -551,34 +630,24 @@ std::optional<uint8_t> RuleOfTensorOperation(std::string_view name) {
 
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
                               const absl::flat_hash_set<int64_t>& nodes,
-                              const absl::flat_hash_set<int64_t>& parameter_elements) {
-  // Operations within no other, and of dropouts the bytes of an element of the mask, if known.
-  struct Outer {
-    const TensorOperation* operation = nullptr;
-    int64_t mask_bytes = 0;
-  };
-  std::vector<Outer> outer;
+                              const absl::flat_hash_set<int64_t>& parameter_elements,
+                              int64_t until_ns) {
+  const std::vector<OuterOperation> outer = OuterOperations(tensors, from_ns, to_ns);
+  const std::vector<ForwardPass::Again> again =
+      RunAgain(outer, OuterOperations(tensors, to_ns, until_ns));
   absl::flat_hash_map<int64_t, size_t> last_of;  // by sequence number
-  auto operation = std::lower_bound(
-      tensors.operations.begin(), tensors.operations.end(), from_ns,
-      [](const TensorOperation& each, int64_t start_ns) { return each.start_ns < start_ns; });
-  for (; operation != tensors.operations.end() && operation->start_ns < to_ns; ++operation) {
-    const TensorRule& rule = kRules[operation->rule];
-    if (!outer.empty() && operation->start_ns < outer.back().operation->end_ns) {
-      if (rule.is_dropout_mask) outer.back().mask_bytes = rule.mask_bytes;
-      continue;
-    }
-    last_of[operation->sequence] = outer.size();
-    outer.push_back(
-        {.operation = &*operation, .mask_bytes = rule.is_dropout_mask ? rule.mask_bytes : 0});
-  }
+  for (size_t i = 0; i < outer.size(); ++i) last_of[outer[i].operation->sequence] = i;
   ForwardPass pass(tensors, parameter_elements);
+  int64_t run_again = 0;
   for (size_t i = 0; i < outer.size(); ++i) {
     const int64_t sequence = outer[i].operation->sequence;
-    if (nodes.contains(sequence) && last_of[sequence] == i)
-      pass.Run(*outer[i].operation, outer[i].mask_bytes);
+    if (!nodes.contains(sequence) || last_of[sequence] != i) continue;
+    run_again += again[i] == ForwardPass::Again::kNo ? 0 : 1;
+    pass.Run(*outer[i].operation, outer[i].mask_bytes, again[i]);
   }
-  return pass.Saved();
+  SavedTensors saved = pass.Saved();
+  saved.run_again = run_again;
+  return saved;
 }
 
 }  // namespace stepcast

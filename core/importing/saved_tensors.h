@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ std::optional<uint8_t> RuleOfTensorOperation(std::string_view name);
 struct SavedTensors {
   int64_t bytes = 0;       // of the tensors, each once
   int64_t operations = 0;  // whose gradients need some
+  int64_t run_again = 0;   // of the forward pass, that the backward pass runs once more
 };
 
 // The tensors kept by operations that begin in a span of time and made one of `nodes`, the sequence
@@ -51,9 +53,12 @@ struct SavedTensors {
 // that is kept already before others; else it was not made by an operation: a parameter, which is
 // not counted, where one has as many elements (`parameter_elements`), or a part of the batch. A
 // concatenation, whose inputs not all versions record, reads all that nothing has read yet.
+// Operations that run again between `to_ns` and `until_ns` (activation checkpointing) keep nothing
+// but the inputs of the first one of a piece.
 // Cost: linear.
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
                               const absl::flat_hash_set<int64_t>& nodes,
-                              const absl::flat_hash_set<int64_t>& parameter_elements);
+                              const absl::flat_hash_set<int64_t>& parameter_elements,
+                              int64_t until_ns = std::numeric_limits<int64_t>::min());
 
 }  // namespace stepcast

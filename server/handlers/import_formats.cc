@@ -73,7 +73,7 @@ bool MayBe(const ImportProfileCall& call, FileKind kind) {
   if (std::holds_alternative<HorovodTimelineOptions>(call.format))
     return kind == FileKind::kHorovodTimeline;
   if (std::holds_alternative<ChakraTraceOptions>(call.format) &&
-      (kind == FileKind::kChakraJson || is_execution_trace))
+      (kind == FileKind::kChakraJson || kind == FileKind::kChakra || is_execution_trace))
     return true;
   return kind == FileKind::kBinary;
 }

@@ -20,6 +20,7 @@ PLATFORM = profile_pb2.Platform(bandwidth_bytes_per_second=1e8)
 OPTIONS = store.RunMetadataOptions(model="m", batch_size=32, platform=PLATFORM)
 SEED = 20261121
 PYTORCH = pathlib.Path(__file__).resolve().parents[1] / "data/pytorch/alexnet_s-25.json.gz"
+CASES = pathlib.Path(__file__).resolve().parents[1] / "data/cases"
 
 # The nodes of one layer on its device: name, op, inputs.
 PARTS = {
@@ -278,6 +279,53 @@ class ImportRecordingTest(ServerTest):
             details = details_of(raised.exception)
             self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
             self.assertIn(missing, details.violations["recording"])
+
+    def test_recordings_as_people_make_them_have_their_gradients_and_what_else_they_send(self):
+        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
+        plain = [4000, 1600000, 2400, 1200000]
+        for case, gradients, others, steps in (
+            ("plain", plain, [], 4),
+            ("unused_parameters_map", plain, [16], 4),
+            ("loss_between_backward_and_step", plain, [4], 4),
+            ("tensor_parallel_all_reduce", plain, [], 4),
+            ("last_step_cut_off", plain, [], 3),
+            ("loss_logged_every_third_step", plain, [], 4),
+            ("metadata_before_trace_events", plain, [], 4),
+            ("times_as_texts", plain, [], 4),
+            ("fp16_compress_hook", [], [802000, 601200], 4),
+        ):
+            with self.subTest(case):
+                content = (CASES / case / "trace.json").read_bytes()
+                self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id=case.replace("_", "-")))
+                profile = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/" + case.replace("_", "-")))
+                sent = [each for each in profile.operations if each.collective == profile_pb2.Operation.ALL_REDUCE]
+                self.assertEqual([each.size_bytes for each in sent if each.parameter], gradients)
+                self.assertEqual([each.size_bytes for each in sent if not each.parameter], others)
+                self.assertEqual(len(profile.steps), steps)
+
+    def test_a_trace_that_is_not_json_says_the_byte_and_the_reason(self):
+        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
+        for case, reason in (("control_character", "a control character in a text"), ("nan_in_args", "NaN, which is not a number of JSON")):
+            with self.subTest(case), self.assertRaises(grpc.RpcError) as raised:
+                self.server.profiles.ImportProfile(messages((CASES / case / "trace.json").read_bytes(), pytorch=options))
+            details = details_of(raised.exception)
+            self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
+            self.assertRegex(details.violations["recording"], "byte [0-9]+: " + reason)
+
+    def test_buckets_other_than_the_recorded_are_refused_where_gradients_are_not_known(self):
+        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
+        content = (CASES / "fp16_compress_hook" / "trace.json").read_bytes()
+        self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id="halves"))
+        request = prediction.PredictThroughputRequest(profile="profiles/halves")
+        scenario = request.scenarios.add(workers=4)
+        scenario.all_reduce.SetInParent()
+        self.assertGreater(self.server.predictions.PredictThroughput(request).predictions[0].steps_per_second, 0)
+        scenario.all_reduce.buckets.cap_bytes = 1 << 20
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.predictions.PredictThroughput(request)
+        details = details_of(raised.exception)
+        self.assertEqual(details.code, grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertIn("2 buckets and not of the gradients", details.violations["scenarios[0].all_reduce.buckets.cap_bytes"])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -17,7 +18,9 @@ namespace stepcast::collective_benchmark_test {
 namespace {
 
 using ::stepcast::testing::Told;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 
 struct PrintedForm {
@@ -128,8 +131,8 @@ TEST(CollectiveBenchmarkTest, BrokenLinesAreNamed) {
       {absl::StrReplaceAll(good, {{"1000.00", "1.00"}}), "are the units others?"},
       {absl::StrReplaceAll(good, {{"1000.00", "x"}, {"1100.00", "-"}}), "\"-\" is no time"},
       {good.substr(0, good.find("1000.00")), "the line is cut short"},
-      {"nothing of the kind\n", "what nccl-tests print"},
-      {"", "what nccl-tests print"}};
+      {"nothing of the kind\n", "what nccl-tests, rccl-tests or the MPI benchmarks"},
+      {"", "what nccl-tests, rccl-tests or the MPI benchmarks"}};
   for (const auto& [text, expected] : cases) {
     const auto measured = ReadCollectiveBenchmark(text, {});
     ASSERT_FALSE(measured.ok()) << expected;
@@ -177,7 +180,7 @@ TEST(CollectiveBenchmarkTest, FaultsOfPointsAreAtTheirLineOrPlace) {
       {"[{\"kind\": \"ALL_REDUCE\", \"workers\": 1.5}]",
        {"measured[0]", "\"1.5\" is no number of workers"}},
       {"[{\"kind\": {}}]", {"measured[0]", "kind \"\""}},
-      {"{\"points\": []}", {"recording", "no list of points"}},
+      {"{\"points\": []}", {"recording", "no objects with a size and times"}},
       {"[{", {"recording", "no JSON"}}};
   for (const auto& [text, expected] : cases) {
     const auto measured = ReadCollectiveBenchmark(text, {});
@@ -196,27 +199,40 @@ TEST(CollectiveBenchmarkTest, ALimitOnPointsIsNamed) {
 }
 
 TEST(CollectiveBenchmarkTest, BrokenTextsAreRefusedOrGivePoints) {
-  const std::string texts[] = {
-      Printed({}, kRows), "kind,workers,size_bytes,seconds\nALL_REDUCE,4,1024,0.5\n",
-      R"([{"kind": "ALL_REDUCE", "workers": 4, "size_bytes": 10, "seconds": 0.25}])"};
-  int sound = 0;
-  for (uint64_t seed = 0; seed < 9000; ++seed) {  // 3,000 of each form
+  const std::vector<std::string> texts = {
+      Printed({}, kRows),
+      "kind,workers,size_bytes,seconds\nALL_REDUCE,4,1024,0.5\n",
+      R"([{"kind": "ALL_REDUCE", "workers": 4, "size_bytes": 10, "seconds": 0.25}])",
+      R"({"nranks": 4, "benchmark": [{"1024": {"redop": "sum", "oop_time": 9.5, "ip_time": 10,
+          "ip_algbw": 0.1024, "ip_busbw": 0.1536, "ip_error": 0}}], "test": "all_reduce"})",
+      R"({"name": "AllReduce", "gpus": 4, "size": 1024, "time": 10, "algBw": 0.1024, "inPlace": 1}
+{"name": "AllGather", "gpus": 4, "size": 1024, "time": 10, "algBw": 0.1024, "inPlace": 1})",
+      "# OSU MPI Allreduce Latency Test v7.0\n# Size  Avg Latency(us)\n1024  10.5\n2048  12\n",
+      "# Benchmarking Allreduce \n# #processes = 4 \n"
+      " #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n 1024  40  9.0  11.0  10.0\n"};
+  constexpr uint64_t kOfEach = 3000;
+  std::vector<int> sound(texts.size(), 0);
+  for (uint64_t seed = 0; seed < kOfEach * texts.size(); ++seed) {
     Random random({seed, 11});
-    std::string text = texts[seed % 3];
+    const size_t form = seed % texts.size();
+    std::string text = texts[form];
     for (uint64_t count = 1 + random.Below(4); count > 0; --count)
       text[random.Below(text.size())] = static_cast<char>(random.Below(128));
-    const auto measured = ReadCollectiveBenchmark(text, {});
+    const bool is_without_workers = absl::StrContains(texts[form], "OSU");
+    CollectiveBenchmarkOptions options;
+    if (is_without_workers) options.workers = 4;
+    const auto measured = ReadCollectiveBenchmark(text, options);
     if (!measured.ok()) {
       EXPECT_EQ(DetailsOf(measured.status()).reason, "IMPORT_INVALID") << "seed " << seed;
       continue;
     }
-    ++sound;
+    ++sound[form];
     for (const MeasuredCollective& point : *measured) {
       EXPECT_GE(point.workers, 2) << "seed " << seed;
       EXPECT_GT(point.seconds, 0) << "seed " << seed;
     }
   }
-  EXPECT_GT(sound, 100);
+  EXPECT_THAT(sound, Each(Gt(15)));
 }
 
 }  // namespace

@@ -259,8 +259,10 @@ TEST_F(RecordedPyTorchTracesTest, ARankOfTwoIsTheWorkerThatItIsWithoutTheOther) 
 
 TEST_F(RecordedPyTorchTracesTest, AllOthersAreRefusedWithWhatIsMissing) {
   const std::pair<const char*, const char*> refused[] = {
-      {"kineto/alexnet_1gpu_a100", "it has no ProfilerStep and no gradients"},
-      {"kineto/simple_add_kineto", "it has no ProfilerStep and no gradients"},
+      {"kineto/alexnet_1gpu_a100",
+       "it has no ProfilerStep, and no torch::autograd::AccumulateGrad"},
+      {"kineto/simple_add_kineto",
+       "it has no ProfilerStep, and no torch::autograd::AccumulateGrad"},
       {"kineto/simple_add_et", "it is an execution trace"},
       {"chakra/resnet_2gpu_pytorch_et", "it is an execution trace"},
       {"ddp/alexnet_s-25.legacy", "PyTorch is built without Kineto"}};

@@ -1,0 +1,64 @@
+// The tests that a benchmark of collectives ran, one after the other, and what each measured.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+#include "core/importing/collective_benchmark.h"
+#include "core/model/fault_list.h"
+
+namespace stepcast {
+
+// A test as a benchmark calls it: "alltoall_perf", "Allreduce".
+struct BenchmarkTest {
+  std::string name;
+  Collective kind = Collective::kUnspecified;  // kUnspecified: none of the four
+};
+// Of a name that is spelled in any of the usual ways; none where it names nothing known.
+std::optional<BenchmarkTest> TestNamed(absl::string_view name);
+// Of the one program that a line names: "mpirun -np 8 ./build/all_reduce_perf -b 8". None where it
+// names none or several.
+std::optional<BenchmarkTest> TestMentioned(absl::string_view line);
+
+// A size that was measured.
+struct BenchmarkRow {
+  std::string field;  // where it stands
+  int64_t size_bytes = 0;
+  double micros = 0;
+  // GB/s; 0: not printed
+  double algorithm_rate = 0;
+  double bus_rate = 0;
+  bool reduces = false;
+  bool has_root = false;
+  bool is_in_place = true;
+  // The values that came out were checked, in place and otherwise.
+  bool is_checked = false;
+  bool is_checked_in_place = false;
+};
+
+// One table of one test.
+struct BenchmarkSection {
+  std::string field;                  // where it begins
+  std::optional<BenchmarkTest> test;  // none: not named
+  int32_t workers = 0;                // 0: not told
+  bool has_rates = true;              // false: the kind does not follow from the rows
+  bool sizes_are_shares = false;      // of an all-gather: a worker's part, not the whole
+  std::vector<BenchmarkRow> rows;
+  std::vector<Fault> faults;  // of its rows
+};
+
+// The measurements of all sections that are of one of the four kinds. Faults name each other test,
+// a section whose kind or workers are not told, and broken rows. Where options ask for a kind, only
+// sections of that kind are read, and those that do not say theirs.
+std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
+    std::vector<BenchmarkSection> sections, const CollectiveBenchmarkOptions& options,
+    FaultList& faults);
+
+}  // namespace stepcast

@@ -1,0 +1,313 @@
+// Small recordings of the kinds that people really make, in tests/data/cases, and what is right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+
+#include "core/importing/collective_benchmark.h"
+#include "core/importing/file_kind.h"
+#include "core/importing/gunzip_source.h"
+#include "core/importing/pytorch_ranks.h"
+#include "core/importing/pytorch_trace.h"
+#include "core/model/scenario.h"
+#include "tests/core/importing/random_training.h"
+
+namespace stepcast::recorded_cases_test {
+namespace {
+
+using ::stepcast::testing::Told;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Case(const std::string& name) {
+  std::ifstream stream(STEPCAST_SOURCE_DIR "/tests/data/cases/" + name, std::ios::binary);
+  const std::string packed{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_FALSE(packed.empty()) << name;
+  TextSource source(packed);
+  GunzipSource unpacked(
+      source, {.admit = [](int64_t) { return absl::OkStatus(); },
+               .damaged = [](const std::string& why) { return absl::InvalidArgumentError(why); }});
+  std::string text;
+  std::string block(1 << 16, '\0');
+  for (size_t read = 1; read > 0;) {
+    read = unpacked.Read(block.data(), block.size()).value();
+    text.append(block, 0, read);
+  }
+  return text;
+}
+
+class PieceSource final : public ByteSource {
+ public:
+  PieceSource(std::string_view text, size_t piece) : source_(text), piece_(piece) {}
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    return source_.Read(buffer, std::min(size, piece_));
+  }
+
+ private:
+  TextSource source_;
+  const size_t piece_;
+};
+
+const PyTorchTraceOptions kOptions = {
+    .recording = {
+        .model = "m", .batch_size = 32, .platform = {.bandwidth_bytes_per_second = 1.25e8}}};
+
+absl::StatusOr<ImportedProfile> Import(const std::string& text) {
+  TextSource source(text);
+  return ImportPyTorchTrace(source, kOptions, {}, NeverStop);
+}
+
+// The sizes of the all-reduces that are gradients', and of all others.
+std::vector<int64_t> AllReduces(const Profile& profile, bool are_gradients) {
+  std::vector<int64_t> sizes;
+  for (const Operation& operation : profile.operations()) {
+    if (operation.collective == Collective::kAllReduce &&
+        operation.parameter.empty() != are_gradients)
+      sizes.push_back(operation.size_bytes);
+  }
+  return sizes;
+}
+
+struct GradientCase {
+  const char* file;
+  std::vector<int64_t> gradients;
+  std::vector<int64_t> others;
+  size_t steps;
+  const char* note;
+};
+
+TEST(RecordedCasesTest, GradientsAreToldFromAllElse) {
+  const std::vector<int64_t> plain = {4000, 1'600'000, 2400, 1'200'000};
+  const std::vector<GradientCase> cases = {
+      {"plain/trace.json", plain, {}, 4, "as DistributedDataParallel makes them by default"},
+      {"unused_parameters_map/trace.json", plain, {16}, 4, "a map of unused parameters"},
+      {"loss_between_backward_and_step/trace.json",
+       plain,
+       {4},
+       4,
+       "1 all-reduce a step of 4 bytes"},
+      {"loss_between_backward_and_step/rank0.json", plain, {4}, 4, "no gradients"},
+      {"loss_between_backward_and_step/real_rank1.json.gz",
+       {400, 204'800, 2048, 1'048'576, 2048, 524'288},
+       {4},
+       5,
+       "its size was not recorded"},
+      {"tensor_parallel_all_reduce/trace.json", plain, {}, 4, "\"1\" (\"tp\")"},
+      {"last_step_cut_off/trace.json", plain, {}, 3, "ProfilerStep#15 (1 collectives, others 2)"},
+      {"loss_logged_every_third_step/trace.json", plain, {}, 4, "ProfilerStep#12 (3 collectives"},
+      {"metadata_before_trace_events/trace.json", plain, {}, 4, "Found 4 steps"},
+      {"times_as_texts/trace.json", plain, {}, 4, "Found 4 steps"}};
+  for (const GradientCase& row : cases) {
+    const absl::StatusOr<ImportedProfile> imported = Import(Case(row.file));
+    ASSERT_TRUE(imported.ok()) << row.file << ": " << imported.status();
+    EXPECT_EQ(AllReduces(imported->profile, true), row.gradients) << row.file;
+    EXPECT_EQ(AllReduces(imported->profile, false), row.others) << row.file;
+    EXPECT_EQ(imported->profile.steps().size(), row.steps) << row.file;
+    EXPECT_THAT(absl::StrJoin(imported->notes, "\n"), HasSubstr(row.note)) << row.file;
+  }
+}
+
+TEST(RecordedCasesTest, RanksOfAJobThatSendsALossAreOneRecording) {
+  for (const char* const end : {".json", ""}) {
+    std::vector<std::string> texts;
+    for (const char* const rank : {"0", "1"}) {
+      const std::string name =
+          std::string(end[0] == 0 ? "real_rank" : "rank") + rank + (end[0] == 0 ? ".json.gz" : end);
+      texts.push_back(Case("loss_between_backward_and_step/" + name));
+    }
+    TextSource first(texts[0]);
+    TextSource second(texts[1]);
+    const absl::StatusOr<MultiRankRecording> recording = ImportPyTorchRanks(
+        {{.recording = &first, .name = "rank0"}, {.recording = &second, .name = "rank1"}}, kOptions,
+        {}, NeverStop);
+    ASSERT_TRUE(recording.ok()) << recording.status();
+    ASSERT_EQ(recording->collectives.size(), 3U);
+    EXPECT_EQ(recording->collectives.back().size_bytes, 4);
+  }
+}
+
+// Within a hundredth of what hooks of autograd counted.
+TEST(RecordedCasesTest, WhatRunsAgainIsNotKept) {
+  for (const auto& [file, bytes, is_again] :
+       {std::tuple("with", 353'796.0, true), std::tuple("without", 747'012.0, false)}) {
+    const auto imported = Import(Case(std::string("activation_checkpoint/") + file + ".json.gz"));
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    int64_t kept = 0;
+    for (const Operation& operation : imported->profile.operations()) kept += operation.kept_bytes;
+    EXPECT_NEAR(static_cast<double>(kept), bytes, bytes / 100) << file;
+    const std::string notes = absl::StrJoin(imported->notes, " ");
+    EXPECT_EQ(notes.find("activation checkpointing") != std::string::npos, is_again) << notes;
+  }
+}
+
+// A recording without shapes knows its buckets alone.
+TEST(RecordedCasesTest, OtherBucketsAreRefusedWhereGradientsAreUnknown) {
+  std::string bare = Case("plain/trace.json");
+  for (size_t at = bare.find("\"Input Dims\""); at != std::string::npos;
+       at = bare.find("\"Input Dims\"", at))
+    bare.replace(at, 12, "\"Other Dims\"");
+  for (const bool has_shapes : {true, false}) {
+    const auto imported = Import(has_shapes ? Case("plain/trace.json") : bare);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    for (const bool asks : {true, false}) {
+      AllReduceDraft draft;
+      if (asks) draft.buckets = Buckets{};
+      const auto scenario =
+          ResolveScenario(imported->profile, {.workers = 4, .communication = draft});
+      EXPECT_EQ(scenario.ok(), has_shapes || !asks) << scenario.status();
+      if (!scenario.ok()) {
+        EXPECT_THAT(Told(scenario.status()), HasSubstr("2 buckets and not of the gradients"));
+      }
+    }
+  }
+}
+
+// DistributedDataParallel makes buckets by the bytes of the parameters, a hook sends half of them.
+TEST(RecordedCasesTest, CompressedBucketsAreSentAsRecordedAndNoOthersAsked) {
+  const auto imported = Import(Case("fp16_compress_hook/trace.json"));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(AllReduces(imported->profile, false), (std::vector<int64_t>{802'000, 601'200}));
+  EXPECT_THAT(absl::StrJoin(imported->notes, " "), HasSubstr("a hook sends the gradients"));
+  AllReduceDraft draft;
+  EXPECT_TRUE(ResolveScenario(imported->profile, {.workers = 4, .communication = draft}).ok());
+  draft.buckets = Buckets{};
+  EXPECT_THAT(
+      Told(ResolveScenario(imported->profile, {.workers = 4, .communication = draft}).status()),
+      HasSubstr("without a hook that compresses"));
+}
+
+TEST(RecordedCasesTest, ReasonsAreTrue) {
+  EXPECT_THAT(Told(Import(Case("control_character/trace.json")).status()),
+              AllOf(HasSubstr("a control character in a text"), HasSubstr("byte ")));
+  EXPECT_EQ(KindOf(Case("control_character/trace.json")), FileKind::kPyTorchTrace);
+  EXPECT_THAT(Told(Import(Case("nan_in_args/trace.json")).status()),
+              HasSubstr("NaN, which is not a number of JSON"));
+  std::string text = Case("plain/trace.json");
+  const std::string key = "\"Process Group Description\": \"default_pg\"";
+  ASSERT_NE(text.find(key), std::string::npos);
+  for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
+    text.replace(at, key.size(), "\"Process Group Description\": ,\"x\": 1");
+  for (const size_t piece : {size_t{1}, size_t{2}, size_t{3}, size_t{1} << 16}) {
+    PieceSource source(text, piece);
+    const auto imported = ImportPyTorchTrace(source, kOptions, {}, NeverStop);
+    ASSERT_TRUE(imported.ok()) << imported.status() << " in pieces of " << piece;
+    EXPECT_EQ(AllReduces(imported->profile, true).size(), 4U);
+  }
+}
+
+TEST(RecordedCasesTest, FormatsAreToldByTheirContent) {
+  EXPECT_EQ(KindOf(Case("horovod_marked_cycles/timeline.json")), FileKind::kHorovodTimeline);
+  EXPECT_EQ(KindOf(Case("metadata_before_trace_events/trace.json")), FileKind::kPyTorchTrace);
+  using std::string_literals::operator""s;
+  EXPECT_EQ(KindOf("\x08\x0a\x05"
+                   "0.0.4\x2a\x08\x01"s),
+            FileKind::kChakra);
+  EXPECT_EQ(KindOf("\x0a\x20\x08\x02\x12\x09/host:CPU\x1a\x02\x08\x01"s), FileKind::kXPlane);
+  EXPECT_EQ(KindOf("\x0a\x20\x0a\x1e\x0a\x09/job:a/cp\x12\x02\x08\x01"s), FileKind::kBinary);
+  EXPECT_EQ(KindOf(R"({"traceEvents": [{"ph": "X", "pid": "Comm.byteps.gradient_0"}]})"),
+            FileKind::kBytePsTimeline);
+}
+
+struct BenchmarkCase {
+  const char* file;
+  const char* refusal;  // empty: it is read
+  std::vector<std::pair<Collective, int32_t>> points;
+};
+
+TEST(RecordedCasesTest, BenchmarksAreToldByTheirTest) {
+  const auto six = [](Collective kind, int32_t workers) {
+    return std::vector<std::pair<Collective, int32_t>>(6, {kind, workers});
+  };
+  std::vector<std::pair<Collective, int32_t>> both = six(Collective::kAllReduce, 8);
+  for (const auto& point : six(Collective::kAllGather, 8)) both.push_back(point);
+  const std::vector<BenchmarkCase> cases = {
+      {"nccl_alltoall/alltoall.txt", "\"alltoall_perf\" is not", {}},
+      {"nccl_alltoall/alltoall_2021.txt", "an all-gather and an all-to-all are alike", {}},
+      {"nccl_sendrecv/sendrecv_2.txt", "\"sendrecv_perf\" is not", {}},
+      {"nccl_sendrecv/sendrecv_8.txt", "\"sendrecv_perf\" is not", {}},
+      {"nccl_reduce/reduce_2.txt", "\"reduce_perf\" is not", {}},
+      {"nccl_reduce/reduce_8.txt", "\"reduce_perf\" is not", {}},
+      {"nccl_two_tests_in_one_log/log.txt", "\"alltoall_perf\" is not", {}},
+      {"nccl_two_tests_in_one_log/all_reduce_then_all_gather.txt", "", both},
+      {"nccl_debug_inside_a_row/log.txt", "NCCL_DEBUG's output is inside the row", {}},
+      {"nccl_json/rccl_tests.jsonl", "", six(Collective::kAllReduce, 4)}};
+  for (const BenchmarkCase& row : cases) {
+    const auto measured = ReadCollectiveBenchmark(Case(row.file), {});
+    if (*row.refusal != 0) {
+      ASSERT_FALSE(measured.ok()) << row.file;
+      EXPECT_THAT(Told(measured.status()),
+                  AllOf(HasSubstr(row.refusal), HasSubstr("kind,workers,size_bytes,seconds")))
+          << row.file;
+      continue;
+    }
+    ASSERT_TRUE(measured.ok()) << row.file << ": " << measured.status();
+    std::vector<std::pair<Collective, int32_t>> points;
+    for (const MeasuredCollective& point : *measured)
+      points.emplace_back(point.kind, point.workers);
+    EXPECT_EQ(points, row.points) << row.file;
+  }
+}
+
+TEST(RecordedCasesTest, JsonOfNcclTestsAsksForItsWorkersAlone) {
+  const std::string text = Case("nccl_json/nccl_tests.json");
+  EXPECT_THAT(Told(ReadCollectiveBenchmark(text, {}).status()),
+              HasSubstr("say how many took part"));
+  const auto measured = ReadCollectiveBenchmark(text, {.workers = 8});
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  ASSERT_EQ(measured->size(), 6U);
+  EXPECT_EQ(measured->front(), (MeasuredCollective{.kind = Collective::kAllReduce,
+                                                   .workers = 8,
+                                                   .size_bytes = 1'048'576,
+                                                   .seconds = 60.48576e-6}));
+}
+
+TEST(RecordedCasesTest, MpiBenchmarksAreReadByTest) {
+  const std::string osu =
+      "# OSU MPI-CUDA Allreduce Latency Test v7.0\n"
+      "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+      "1048576   100.00  90.00 110.00 1000\n"
+      "# OSU MPI Allgather Latency Test v7.0\n# Size       Avg Latency(us)\n1048576   200.00\n";
+  const auto of_osu = ReadCollectiveBenchmark(osu, {.workers = 4});
+  ASSERT_TRUE(of_osu.ok()) << of_osu.status();
+  EXPECT_THAT(*of_osu, ElementsAre(MeasuredCollective{.kind = Collective::kAllReduce,
+                                                      .workers = 4,
+                                                      .size_bytes = 1 << 20,
+                                                      .seconds = 100e-6},
+                                   MeasuredCollective{.kind = Collective::kAllGather,
+                                                      .workers = 4,
+                                                      .size_bytes = 4 << 20,
+                                                      .seconds = 200e-6}));
+  const std::string head = "#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n";
+  const std::string allreduce =
+      "# Benchmarking Allreduce \n# #processes = 4 \n"
+      "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+      "            0         1000         0.03         0.04         0.03\n"
+      "      1048576           40        90.00       110.00       100.00\n";
+  const std::string ping =
+      "# Benchmarking PingPong \n# #processes = 2 \n"
+      "       #bytes #repetitions      t[usec]   Mbytes/sec\n"
+      "         1024         1000         2.00       500.00\n";
+  for (const auto& [text, kind] : {std::pair(head + allreduce, Collective::kUnspecified),
+                                   std::pair(head + ping + allreduce, Collective::kAllReduce)}) {
+    const auto measured = ReadCollectiveBenchmark(text, {.kind = kind});
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    EXPECT_THAT(*measured, ElementsAre(MeasuredCollective{.kind = Collective::kAllReduce,
+                                                          .workers = 4,
+                                                          .size_bytes = 1 << 20,
+                                                          .seconds = 100e-6}));
+  }
+  EXPECT_THAT(Told(ReadCollectiveBenchmark(head + ping + allreduce, {}).status()),
+              HasSubstr("\"PingPong\" is not"));
+}
+
+}  // namespace
+}  // namespace stepcast::recorded_cases_test
