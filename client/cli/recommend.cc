@@ -200,7 +200,8 @@ std::vector<std::string> RowOf(const v1::RecommendWorkersResponse& response, con
 
 std::string Legend(const v1::RecommendWorkersResponse& response) {
   std::string text;
-  if (!response.ties().empty()) absl::StrAppend(&text, "= is as good within the intervals, and to 2 %.\n");
+  if (!response.ties().empty())
+    absl::StrAppend(&text, "= is as good within the intervals, and to 2 %.\n");
   if (response.has_nearest()) absl::StrAppend(&text, "-> comes nearest to the constraints.\n");
   bool any_rough = false;
   for (int i = 0; i < response.frontier_size(); ++i) any_rough |= IsRough(response, i);
