@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
+#include "core/base/number_text.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "core/communication/all_reduce.h"
@@ -519,8 +520,8 @@ void Replications::WarnOfLinkRate(Prediction& prediction) const {
       scenario_.bandwidth_bytes_per_second);
   if (half_rate_ratio_ > 0) {
     prediction.at_half_the_rate = prediction.examples_per_second * half_rate_ratio_;
-    absl::StrAppend(
-        &text, absl::StrFormat(": at half of it %.4g examples/s", *prediction.at_half_the_rate));
+    absl::StrAppend(&text, ": at half of it ", NumberText(*prediction.at_half_the_rate),
+                    " examples/s");
   }
   prediction.warnings.push_back(
       {.reason = Warning::Reason::kLinkRateNotMeasured, .message = std::move(text)});
