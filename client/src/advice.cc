@@ -196,9 +196,12 @@ bool IsSound(const AdvicePoint& point, const AdviceQuestion& question) {
          std::isfinite(point.efficiency) && point.efficiency >= 0;
 }
 
-// True where a throughput is not to be relied on.
+// True where a throughput is not to be relied on, beside others of the same recording: what that
+// leaves open moves all alike. Earlier servers tell one interval.
 bool IsDoubtful(const v1::Prediction& prediction) {
-  const v1::ConfidenceInterval& interval = prediction.confidence_interval();
+  const v1::ConfidenceInterval& interval = prediction.has_simulation_interval()
+                                               ? prediction.simulation_interval()
+                                               : prediction.confidence_interval();
   const double width = (interval.upper() - interval.lower()) / 2;
   return !prediction.steady_state() || !prediction.regimes().empty() ||
          !(width <= kWidestInterval * prediction.examples_per_second());

@@ -76,7 +76,7 @@ class SetTest(SlurmTest):
     def test_a_range_is_narrowed_and_who_submits_and_who_administers_are_told(self):
         job, line = self.submit_advised("--nodes=1-16", ADVICE)
         self.assertEqual(job["NumNodes"], "1-2")
-        self.assertRegex(line, r"^sbatch: stepcast: --nodes=1-16 is set to --nodes=1-2: 2 nodes \d+/s 95% eff; 16 nodes \d+/s 14%$")
+        self.assertRegex(line, r"^sbatch: stepcast: --nodes=1-16 is set to --nodes=1-2: 2 nodes \d+/s 97% eff; 16 nodes \d+/s 13%$")
         self.assertRegex(job["AdminComment"], r"^stepcast: --nodes=1-16 is set to --nodes=1-2: .*; resnet50-16: 2 workers give 478\.5 examples/s")
 
     def test_a_job_so_changed_runs(self):
@@ -99,7 +99,7 @@ class SetTest(SlurmTest):
         self.assertRegex(line, r"--nodes=2-8 is kept: 8 nodes \d+/s")
 
     def test_nodes_of_several_workers_with_servers_are_asked_about_too(self):
-        job, line = self.submit_advised("--nodes=1-4", "--gres=gpu:4", ADVICE)
+        job, line = self.submit_advised("--nodes=1-4", "--gres=gpu:3", ADVICE)
         self.assertEqual(job["NumNodes"], "1-1")
         self.assertRegex(line, r"--nodes=1-4 is set to --nodes=1: 1 node \d+/s \d+% eff; 4 nodes \d+/s")
 

@@ -64,6 +64,7 @@ std::vector<Row> Rows(const std::string& priorities) {
   constexpr auto kToServers = Belongs::kToServers;
   constexpr auto kToCollectives = Belongs::kToCollectives;
   return {{"--bandwidth", kBoth, {"1Gbit/s"}},
+          {"--bandwidth-measured", kBoth, {}},
           {"--cluster", kBoth, {"10gbe"}},
           {"--worker-group", kBoth, {"2:0.5"}},
           {"--offsets", kBoth, {"0,1ms"}},
