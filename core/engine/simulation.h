@@ -102,7 +102,7 @@ struct RunOptions {
   std::vector<Span> start_offsets;  // one a worker
   uint64_t seed = 1;
   uint64_t replication = 0;
-  // Of what workers' processors and hosts compute; null: as recorded.
+  // Factors of what workers' processors and hosts compute; null: as recorded.
   std::shared_ptr<const StepScaling> scaling;
   bool keep_step_ends = false;
   TraceSink* trace = nullptr;                       // null: none

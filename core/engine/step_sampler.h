@@ -33,7 +33,7 @@ class StepSampler {
     if (scaling_ != nullptr) scale_ = scaling_->Draw(own_, common_, recorded_worker_, recorded);
     return recorded;
   }
-  // Of the step that Next was last called for, in StepScaling::kUnit.
+  // Factor of the step that Next was last called for, in StepScaling::kUnit.
   int64_t scale() const { return scale_; }
 
  private:

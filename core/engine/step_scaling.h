@@ -57,7 +57,7 @@ class StepScaling {
     if (!common_.empty()) factor *= common_[common];
     return std::clamp<int64_t>(std::llround(factor), 1, kMaxScale);
   }
-  // Of the factors of equal probability, with their mean.
+  // Factors of equal probability, with that mean.
   static std::vector<double> Quantiles(double deviation, double mean);
 
   std::vector<double> quantiles_;             // in kUnit

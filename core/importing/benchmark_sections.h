@@ -21,10 +21,10 @@ struct BenchmarkTest {
   std::string name;
   Collective kind = Collective::kUnspecified;  // kUnspecified: none of the four
 };
-// Of a name that is spelled in any of the usual ways; none where it names nothing known.
+// Test of a name that is spelled in any of the usual ways; none where it names nothing known.
 std::optional<BenchmarkTest> TestNamed(absl::string_view name);
-// Of the one program that a line names: "mpirun -np 8 ./build/all_reduce_perf -b 8". None where it
-// names none or several.
+// Test of the one program that a line names: "mpirun -np 8 ./build/all_reduce_perf -b 8". None
+// where it names none or several.
 std::optional<BenchmarkTest> TestMentioned(absl::string_view line);
 
 // A size that was measured.

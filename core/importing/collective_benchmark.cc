@@ -111,8 +111,8 @@ std::string RateFault(const BenchmarkRow& row) {
                       row.algorithm_rate, ": are the units others?");
 }
 
-// What nccl-tests, rccl-tests, OSU's and Intel's MPI benchmarks print. The numbers of a line stand
-// below the names of its columns.
+// Reader of what nccl-tests, rccl-tests, OSU's and Intel's MPI benchmarks print. The numbers of a
+// line stand below the names of its columns.
 class BenchmarkLog {
  public:
   std::vector<BenchmarkSection> Read(absl::string_view text) {
@@ -238,7 +238,7 @@ class BenchmarkLog {
     return sections_.back();
   }
 
-  // Of nccl-tests.
+  // Table of nccl-tests.
   void BeginTable(absl::string_view before, const Tokens& tokens) {
     BenchmarkSection& section = BeginSection(before);
     section.test = std::exchange(test_, std::nullopt);
@@ -258,7 +258,7 @@ class BenchmarkLog {
       columns_ = {};
   }
 
-  // Of OSU's and Intel's MPI benchmarks: a mean over the processes.
+  // Table of OSU's and Intel's MPI benchmarks: a mean over the processes.
   void BeginTimes(absl::string_view before, const Tokens& tokens) {
     if (!test_) return;
     BenchmarkSection& section = BeginSection(before);

@@ -79,7 +79,7 @@ int64_t TakeVarint(std::string_view& bytes) {
   return -1;
 }
 
-// Of a length, and the field that begins there.
+// Reads a length, and the field that begins there.
 bool TakesField(std::string_view& bytes, char tag) {
   if (bytes.empty() || bytes.front() != tag) return false;
   bytes.remove_prefix(1);

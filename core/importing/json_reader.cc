@@ -79,7 +79,7 @@ class JsonBytes {
     before_ += static_cast<int64_t>(size_);
     if (size_ > 0) last_ = buffer_[size_ - 1];
     at_ = size_ = 0;
-    // What may be the begin of a missing value is held back until what follows is there.
+    // The possible begin of a missing value is held back until what follows is there.
     size_t filled = held_.copy(buffer_.data(), buffer_.size());
     size_t read_bytes = 1;
     while (read_bytes > 0 && filled == held_.size()) {
@@ -99,7 +99,7 @@ class JsonBytes {
 
   // PyTorch of 2024 wrote `"Process Group Description": ,`.
   static constexpr std::string_view kMissing = "\": ,";
-  // Where a text ends in a part of it; else its end.
+  // The begin of a part of it that a text ends in; else the text's end.
   static size_t BeginOfMissing(std::string_view text) {
     for (size_t part = kMissing.size() - 1; part > 0; --part) {
       if (text.size() >= part && text.substr(text.size() - part) == kMissing.substr(0, part))

@@ -32,7 +32,7 @@ absl::Status ContentFault(std::string description) {
   return ImportFault(kAtRecording, std::move(description));
 }
 
-// What of a step must be as in all others.
+// The form of a step: what must be as in all others.
 struct StepForm {
   std::vector<int64_t> gradients;
   std::vector<std::tuple<Collective, int64_t, int32_t>> sent;  // sorted: elements, group

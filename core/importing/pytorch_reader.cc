@@ -52,7 +52,7 @@ bool HasPart(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Of c10's names ("Float", "BFloat16") and of those that the profiler gives inputs ("float",
+// Bytes by c10's names ("Float", "BFloat16") and by those that the profiler gives inputs ("float",
 // "c10::BFloat16", "long int").
 int16_t BytesOfElement(std::string_view type) {
   if (type.substr(0, 5) == "c10::") type.remove_prefix(5);
@@ -247,7 +247,7 @@ class PyTorchReader : public JsonReader {
     int64_t start_ns = 0;
   };
 
-  // As Ascend's profiler writes them.
+  // A time in a text, as Ascend's profiler writes them.
   void TimeInText(const std::string& text) {
     int64_t whole = 0;
     double value = 0;

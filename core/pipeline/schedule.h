@@ -82,7 +82,7 @@ struct PipelineWork {
   friend bool operator==(const PipelineWork&, const PipelineWork&) = default;
 };
 
-// What a device computes in a step, first to last. Each forward is there once, and each backward
+// The work of a device in a step, first to last. Each forward is there once, and each backward
 // once, or once for its input and once, later, for its weights. REQUIRES: LayoutFaults is empty;
 // 0 <= device < layout.devices. Cost: linear.
 std::vector<PipelineWork> OrderOf(const PipelineLayout& layout, int32_t device);

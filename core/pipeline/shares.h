@@ -1,5 +1,5 @@
-// What a pipeline's step is made of: computation, and the reasons of its idle time, as shares that
-// add up.
+// The parts of a pipeline's step: computation, and the reasons of its idle time, as shares that add
+// up.
 //
 // Method: the job is simulated again without its reasons, which come back one by one in the order
 // of the fields; each is worth what the step grows by when it does. So the bubble is what equal

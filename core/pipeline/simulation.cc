@@ -13,9 +13,9 @@
 namespace stepcast {
 namespace {
 
-// Of gloo over TCP, as measured of PyTorch 1.13 (tests/testbed): a send takes its caller's time
-// where the receiver waits already (a copy into the socket) and where not; a send of no more than
-// the socket's buffer is over soon after its transfer began; a link queues so much of other
+// Times of gloo over TCP, measured with PyTorch 1.13 (tests/testbed): a send takes its caller's
+// time where the receiver waits already (a copy into the socket) and where not; a send of no more
+// than the socket's buffer is over soon after its transfer began; a link queues so much of other
 // connections before a notification.
 constexpr Span kSendToWaiting = Microseconds(400);
 constexpr Span kSendToNobody = Microseconds(100);

@@ -44,10 +44,10 @@ enum class PipelineReduction : uint8_t { kAtEnd, kByChunk, kBuckets };
 
 // A collective of a stage's replicas.
 struct StageReduction {
-  // How long before the end of the stage's last backward its gradients are ready (kBuckets).
+  // Time before the end of the stage's last backward at which its gradients are ready (kBuckets).
   Span before_end;
   Span alone;  // its time beside the bytes below
-  // What it sends on the devices' links, shared with transfers; 0: it has links of its own.
+  // Bytes that it sends on the devices' links, shared with transfers; 0: it has links of its own.
   double wire_bytes = 0;
 };
 
@@ -55,7 +55,7 @@ struct StageTimes {
   Span forward;
   Span backward;         // all of it, or of the input only where the schedule splits it
   Span backward_weight;  // where it does
-  // What the last backward takes longer by than the others, and the first shorter.
+  // The time by which the last backward is longer than the others, and the first shorter.
   Span last_backward_extra;
 };
 

@@ -23,7 +23,7 @@ int64_t SlowestStage(const Row& costs, size_t stages) {
     Row next(costs.size(), kImpossible);
     for (size_t end = stage + 1; end < costs.size(); ++end)
       for (size_t begin = end - 1; begin >= stage; --begin) {
-        // Of earlier cuts this stage alone takes more.
+        // With an earlier cut this stage alone takes more.
         if (costs[end] - costs[begin] >= next[end]) break;
         next[end] = std::min(next[end], std::max(best[begin], costs[end] - costs[begin]));
       }

@@ -22,7 +22,7 @@ constexpr MeasuredError kMeasuredErrors[] = {
 #include "core/predict/model_errors.inc"
 };
 
-// Of the logarithm of throughput, in the interval's half-width.
+// Half-width of the interval of the logarithm of throughput.
 double HalfWidthOf(const StepModel& model, const Sensitivity& sensitivity, int32_t more_steps,
                    double level) {
   const auto workers = static_cast<int32_t>(model.logarithms.size());

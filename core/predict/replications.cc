@@ -356,7 +356,7 @@ absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) cons
 }
 
 absl::Status Replications::RunWorldsApart(RunSummary& summary, StopCheck stop) const {
-  // Where nothing tells: as if computation were all there is.
+  // The worst where nothing tells: as if computation were all there is.
   summary.sensitivity.to_mean = -1;
   // Workers that do not wait for each other take a step's mean, whatever its deviation.
   const bool waits = scenario_.workers > 1 && scenario_.is_synchronous();

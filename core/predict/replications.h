@@ -104,7 +104,7 @@ class Replications {
   // REQUIRES: done() > 0; it is the changed scenario's graph.
   absl::StatusOr<ShortRun> RunShort(const Scenario& changed, const RankedGraph& graph,
                                     StopCheck stop) const;
-  // What the recording leaves open of the mean's logarithm. None as recorded.
+  // Error of the mean's logarithm that the recording leaves open. None as recorded.
   std::optional<InputError> OfInput() const;
   // The share of steps per second to which that is known.
   double GainError() const;

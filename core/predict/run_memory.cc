@@ -161,7 +161,7 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
   const auto& [workers, bandwidth, communication, offsets, groups, assumed] = scenario;
-  // Of what is assumed only this makes a run more.
+  // Only this of what is assumed makes a run more.
   bytes.Add(assumed.Has(Assumed::kLinkRate));
   bytes.Add(workers);
   bytes.Add(bandwidth);

@@ -134,9 +134,9 @@ struct Prediction {
   // Intervals of examples_per_second. Here: of the job's throughput in the long run, its recording
   // being a sample of its steps.
   Interval confidence_interval;
-  // Of one run as long as those simulated: the same, with the run's own chance and model_error.
+  // Interval of one run as long as those simulated: the same, with its own chance and model_error.
   Interval run_interval;
-  // Of the mean over more simulated runs, by their chance alone.
+  // Interval of the mean over more simulated runs, by their chance alone.
   Interval simulation_interval;
   // The share of confidence_interval's width that is the recording's shortness, and half its width
   // had kMoreSteps more been recorded, in examples per second.

@@ -55,7 +55,7 @@ std::shared_ptr<const Program> Listed(const Program& program, int32_t listed,
     for (OpIndex op = 0; op < program.size(); ++op) {
       const Span recorded = program.duration(step % program.step_count(), op);
       const bool of_worker = program.lanes().IsCompute(program.lane(op));
-      // What parsing takes depends on the bytes alone.
+      // Parsing takes what its bytes say.
       const bool scaled = !program.IsTransfer(op) && !program.IsParsing(op);
       const int64_t scale = of_worker ? workers[Index(step)] : servers[Index(step)];
       durations.push_back(

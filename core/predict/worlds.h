@@ -44,7 +44,7 @@ class Worlds {
          const std::shared_ptr<const Ranking>& ranking);
 
   const Of& at(World world) const { return worlds_[static_cast<size_t>(world)]; }
-  // Of the workers.
+  // The steps of workers.
   const StepModel& model() const { return workers_; }
 
  private:

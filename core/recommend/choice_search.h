@@ -57,7 +57,7 @@ class ChoiceSearch {
   const TriedChoice& Chosen() const;
   // The others that are as good.
   std::vector<Choice> Ties() const;
-  // How sure it is, by the chance of the simulation, that nothing tried is better, and by how much
+  // Certainty, by the chance of the simulation, that nothing tried is better, and by how much
   // the best of what was tried is expected to be better, as a share. Source: Chick and Inoue, "New
   // two-stage and sequential procedures for selecting the best simulated system", Operations
   // Research, 2001: pairs as if they were independent, losses added up.
