@@ -42,7 +42,12 @@ SimulationStatistics StatisticsOf(const Replications& runs) {
 }  // namespace
 
 PointSet::PointSet(const Profile& profile, const SimulationOptions& options, KnownRuns known)
-    : profile_(profile), options_(options), known_(std::move(known)) {}
+    : profile_(profile),
+      options_(options),
+      known_(std::move(known)),
+      worlds_(options.step_variation == StepSource::kModelled
+                  ? std::make_shared<const Worlds>(profile)
+                  : nullptr) {}
 
 absl::StatusOr<size_t> PointSet::Add(const Scenario& scenario, StopCheck stop) {
   absl::StatusOr<size_t> index = Try(scenario, stop);
@@ -97,7 +102,7 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> PointSet::GraphOf(const Scena
   for (const Entry& entry : entries_) {
     if (RankedGraph::SharedBy(entry.runs.scenario(), scenario)) return entry.runs.graph();
   }
-  return RankedGraph::Make(profile_, scenario, stop, options_.step_variation);
+  return RankedGraph::Make(profile_, scenario, stop, worlds_);
 }
 
 void PointSet::RunInFull(Entry& entry) {

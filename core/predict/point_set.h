@@ -30,6 +30,7 @@
 #include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
 #include "core/predict/what_if.h"
+#include "core/predict/worlds.h"
 
 namespace stepcast {
 
@@ -138,6 +139,7 @@ class PointSet {
   const Profile& profile_;
   const SimulationOptions options_;
   const KnownRuns known_;
+  const std::shared_ptr<const Worlds> worlds_;  // null: steps are as recorded
   std::deque<Entry> entries_;
   int64_t recalled_runs_ = 0;
   std::optional<JobChanges> changes_;

@@ -133,20 +133,23 @@ MeanInterval MeanOf(const std::vector<RunEstimate>& runs, double level) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profile& profile,
-                                                                     const Scenario& scenario,
-                                                                     StopCheck stop,
-                                                                     StepSource variation) {
+absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(
+    const Profile& profile, const Scenario& scenario, StopCheck stop,
+    std::shared_ptr<const Worlds> worlds) {
   absl::StatusOr<JobProgram> job = BuildJobProgram(profile, scenario, stop);
   if (!job.ok()) return job.status();
-  RankedGraph graph{.job = *std::move(job), .ranking = nullptr, .worlds = nullptr};
+  RankedGraph graph{
+      .job = *std::move(job), .ranking = nullptr, .worlds = std::move(worlds), .listed = {}};
   if (scenario.has_servers()) {
     absl::StatusOr<Ranking> ranking = RankingOf(profile, scenario, *graph.job.program, stop);
     if (!ranking.ok()) return ranking.status();
+    const bool barriers = scenario.is_synchronous();
+    for (const World world : {World::kExpected, World::kSlower, World::kWider}) {
+      if (graph.worlds == nullptr || (world == World::kWider && !barriers)) break;
+      graph.listed.push_back(graph.worlds->List(world, graph.job, *ranking, barriers));
+    }
     graph.ranking = std::make_shared<const Ranking>(*std::move(ranking));
   }
-  if (variation == StepSource::kModelled)
-    graph.worlds = std::make_shared<const Worlds>(profile, scenario, graph.job, graph.ranking);
   return std::make_shared<const RankedGraph>(std::move(graph));
 }
 

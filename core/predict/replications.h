@@ -49,18 +49,21 @@ struct RankedGraph {
   JobProgram job;
   std::shared_ptr<const Ranking> ranking;  // null where workers meet in collectives
   std::shared_ptr<const Worlds> worlds;    // null: steps are as recorded
+  // By world; empty but for parameter servers whose steps vary. Without barriers none is kWider.
+  std::vector<Worlds::ListedJob> listed;
 
   // REQUIRES: scenario was resolved for this profile. Failure: as BuildJobProgram.
-  static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(const Profile& profile,
-                                                                 const Scenario& scenario,
-                                                                 StopCheck stop,
-                                                                 StepSource variation = {});
+  static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(
+      const Profile& profile, const Scenario& scenario, StopCheck stop,
+      std::shared_ptr<const Worlds> worlds = nullptr);
   JobGraph JobOf(const Scenario& scenario, World world = World::kExpected) const {
-    if (worlds == nullptr) return stepcast::JobOf(job, ranking, scenario);
-    return stepcast::JobOf(worlds->at(world).job, worlds->at(world).ranking, scenario);
+    if (listed.empty()) return stepcast::JobOf(job, ranking, scenario);
+    const Worlds::ListedJob& in_world = listed[static_cast<size_t>(world)];
+    return stepcast::JobOf(in_world.job, in_world.ranking, scenario);
   }
+  // Null where steps are as recorded or as listed.
   std::shared_ptr<const StepScaling> scaling(World world = World::kExpected) const {
-    return worlds == nullptr ? nullptr : worlds->at(world).scaling;
+    return worlds == nullptr || !listed.empty() ? nullptr : worlds->scaling(world);
   }
   // True if both scenarios have the same one.
   static bool SharedBy(const Scenario& a, const Scenario& b);

@@ -19,13 +19,6 @@ constexpr int32_t kListedSteps = 64;
 constexpr int32_t kListedStepsOfBarriers = 256;
 constexpr uint64_t kListSeed = 0x5ca1ab1e;
 
-StepScaling ScalingOf(const StepModel& model, World world) {
-  const double wider = world == World::kWider ? Worlds::kWiderBy : 1;
-  const double shift = world == World::kSlower ? std::log1p(Worlds::kSlowerBy) : 0;
-  return StepScaling(model.logarithms, wider * model.own_deviation, wider * model.common_deviation,
-                     shift);
-}
-
 // The factors of listed steps, in StepScaling::kUnit: those of equal probability, in a random order
 // that is the same in every world.
 std::vector<int64_t> ListedScales(const StepModel& model, const StepScaling& scaling,
@@ -80,33 +73,41 @@ std::shared_ptr<const Ranking> Listed(const Ranking& ranking, int32_t recorded, 
 
 }  // namespace
 
-Worlds::Worlds(const Profile& profile, const Scenario& scenario, const JobProgram& job,
-               const std::shared_ptr<const Ranking>& ranking)
-    : workers_(StepModelOf(profile, StepPart::kWorkers)) {
-  const StepModel servers = StepModelOf(profile, StepPart::kServers);
-  const int32_t recorded = job.program->step_count();
-  const int32_t wanted = scenario.is_synchronous() ? kListedStepsOfBarriers : kListedSteps;
-  const int32_t listed = (wanted + recorded - 1) / recorded * recorded;
+Worlds::Worlds(const Profile& profile)
+    : workers_(PartOf(profile, StepPart::kWorkers)),
+      servers_(PartOf(profile, StepPart::kServers)) {}
+
+Worlds::Part Worlds::PartOf(const Profile& profile, StepPart part) {
+  Part made{.model = StepModelOf(profile, part), .scaling = {}};
   for (const World world : {World::kExpected, World::kSlower, World::kWider}) {
-    Of& made = worlds_[static_cast<size_t>(world)];
-    made.job = job;
-    const StepScaling scaling = ScalingOf(workers_, world);
-    if (!scenario.has_servers()) {
-      made.scaling = std::make_shared<const StepScaling>(scaling);
-      continue;
-    }
-    const StepScaling of_servers = ScalingOf(servers, world);
-    const auto list = [&](const Program& program, size_t worker) {
-      return Listed(program, listed,
-                    ListedScales(workers_, scaling, worker, listed, StepPart::kWorkers),
-                    ListedScales(servers, of_servers, worker, listed, StepPart::kServers));
-    };
-    made.job.program = list(*job.program, 0);
-    for (size_t worker = 0; worker < job.of_recorded.size(); ++worker)
-      made.job.of_recorded[worker] =
-          worker == 0 ? made.job.program : list(*job.of_recorded[worker], worker);
-    made.ranking = Listed(*ranking, recorded, listed);
+    const double wider = world == World::kWider ? kWiderBy : 1;
+    const double shift = world == World::kSlower ? std::log1p(kSlowerBy) : 0;
+    made.scaling[static_cast<size_t>(world)] =
+        std::make_shared<const StepScaling>(made.model.logarithms, wider * made.model.own_deviation,
+                                            wider * made.model.common_deviation, shift);
   }
+  return made;
+}
+
+Worlds::ListedJob Worlds::List(World world, const JobProgram& job, const Ranking& ranking,
+                               bool barriers) const {
+  const int32_t recorded = job.program->step_count();
+  const int32_t wanted = barriers ? kListedStepsOfBarriers : kListedSteps;
+  const int32_t listed = (wanted + recorded - 1) / recorded * recorded;
+  const auto scales = [&](const Part& part, size_t worker, StepPart which) {
+    return ListedScales(part.model, *part.scaling[static_cast<size_t>(world)], worker, listed,
+                        which);
+  };
+  const auto list = [&](const Program& program, size_t worker) {
+    return Listed(program, listed, scales(workers_, worker, StepPart::kWorkers),
+                  scales(servers_, worker, StepPart::kServers));
+  };
+  ListedJob made{.job = job, .ranking = Listed(ranking, recorded, listed)};
+  made.job.program = list(*job.program, 0);
+  for (size_t worker = 0; worker < job.of_recorded.size(); ++worker)
+    made.job.of_recorded[worker] =
+        worker == 0 ? made.job.program : list(*job.of_recorded[worker], worker);
+  return made;
 }
 
 }  // namespace stepcast

@@ -5,8 +5,7 @@
 // Jobs of collectives draw each step's factor while they run (StepScaling). Jobs with parameter
 // servers repeat a list of steps made once, a recorded one with a factor each, so that the fast
 // engines know them; factors stand at the middles of parts of equal probability. Threads: immutable
-// once made. Memory: with servers three lists of some 64 to 320 steps, or as many as were recorded,
-// of 8 bytes an operation.
+// once made.
 #pragma once
 
 #include <array>
@@ -17,15 +16,14 @@
 #include "core/engine/job_graph.h"
 #include "core/engine/step_scaling.h"
 #include "core/model/profile.h"
-#include "core/model/scenario.h"
 #include "core/model/step_model.h"
 
 namespace stepcast {
 
 enum class World : uint8_t {
   kExpected,
-  kSlower,  // every computation takes longer by kSlowerBy
-  kWider,   // the deviations of steps' factors are kWiderBy as large
+  kSlower,  // every computation takes longer by Worlds::kSlowerBy
+  kWider,   // the deviations of steps' factors are Worlds::kWiderBy as large
 };
 
 class Worlds {
@@ -33,23 +31,33 @@ class Worlds {
   static constexpr double kSlowerBy = 0.05;
   static constexpr double kWiderBy = 1.25;
 
-  struct Of {
-    std::shared_ptr<const StepScaling> scaling;  // null with servers
-    JobProgram job;
-    std::shared_ptr<const Ranking> ranking;  // null without
-  };
+  // Cost: linear in the profile's times.
+  explicit Worlds(const Profile& profile);
 
-  // `job` and `ranking`: as recorded. REQUIRES: they are the profile's and the scenario's.
-  Worlds(const Profile& profile, const Scenario& scenario, const JobProgram& job,
-         const std::shared_ptr<const Ranking>& ranking);
-
-  const Of& at(World world) const { return worlds_[static_cast<size_t>(world)]; }
   // The steps of workers.
-  const StepModel& model() const { return workers_; }
+  const StepModel& model() const { return workers_.model; }
+  const std::shared_ptr<const StepScaling>& scaling(World world) const {
+    return workers_.scaling[static_cast<size_t>(world)];
+  }
+
+  struct ListedJob {
+    JobProgram job;
+    std::shared_ptr<const Ranking> ranking;
+  };
+  // The job with parameter servers whose steps are listed; `barriers`: workers wait for each other
+  // in every step. Memory: 64 to 128 steps, with barriers 256 to 512, or as many as were recorded,
+  // of 8 bytes an operation. REQUIRES: `job` and `ranking` are of the profile, as recorded.
+  ListedJob List(World world, const JobProgram& job, const Ranking& ranking, bool barriers) const;
 
  private:
-  StepModel workers_;
-  std::array<Of, 3> worlds_;
+  struct Part {
+    StepModel model;
+    std::array<std::shared_ptr<const StepScaling>, 3> scaling;  // by world
+  };
+  static Part PartOf(const Profile& profile, StepPart part);
+
+  Part workers_;
+  Part servers_;
 };
 
 }  // namespace stepcast
