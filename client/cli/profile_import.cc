@@ -54,13 +54,13 @@ class ImportFlags {
                    "Write the profile to this file, in proto JSON, and store nothing")
         ->type_name("FILE");
     replace_.Declare(app);
-    app.add_option("--variation", variation_,
-                   "Standard deviation of each computation's time by itself, as a share of it;\n0: "
-                   "one step, exactly as measured (default 0.05, and "
-                   "0.05 common to a step)")
+    app.add_option(
+           "--variation", variation_,
+           "Standard deviation of each computation's time by itself, as a share of it: makes "
+           "steps that count as recorded ones (default 0: one step, exactly as measured)")
         ->type_name("SHARE");
     app.add_option("--common-variation", common_variation_,
-                   "The same of all of a step's computations together (default 0 with --variation)")
+                   "The same of all of a step's computations together (default 0)")
         ->type_name("SHARE");
     app.add_option("--steps", steps_, "Steps to make when there is variation (default 20)")
         ->type_name("N");

@@ -187,11 +187,8 @@ class Scheduler {
 
 StepVariation ResolveStepVariation(const StepVariationDraft& draft, size_t operations,
                                    const ProfileLimits& limits, FaultList& faults) {
-  const bool assumed = !draft.own.has_value() && !draft.common.has_value();
-  StepVariation variation{.own = draft.own.value_or(assumed ? kAssumedVariation : 0),
-                          .common = draft.common.value_or(assumed ? kAssumedVariation : 0),
-                          .seed = draft.seed,
-                          .assumed = assumed};
+  StepVariation variation{
+      .own = draft.own.value_or(0), .common = draft.common.value_or(0), .seed = draft.seed};
   for (const auto& [path, share] : {std::pair("step_time_variation", variation.own),
                                     std::pair("common_time_variation", variation.common)}) {
     if (!(share >= 0 && share <= kMaxVariationShare))
@@ -215,17 +212,12 @@ StepVariation ResolveStepVariation(const StepVariationDraft& draft, size_t opera
 
 std::string NoteOn(const StepVariation& variation) {
   if (!variation.varies())
-    return "Made: one step, without any variation, as asked for: workers that start together may "
-           "stay in lockstep.";
+    return "Made: one step. Nothing shows how steps vary, so predictions let them vary as those of "
+           "other jobs do; repeated exactly, workers that start together may stay in lockstep.";
   return absl::StrFormat(
-      "%s: %d steps in which the time of each computation varies by %g %% by itself and that of "
-      "all of a worker's by %g %% together (standard "
-      "deviations%s).",
-      variation.assumed ? "Assumed" : "Made", variation.steps, 100 * variation.own,
-      100 * variation.common,
-      variation.assumed
-          ? "; nothing shows them, and with step_time_variation 0 there is one step without any"
-          : ", as asked for");
+      "Made: %d steps in which the time of each computation varies by %g %% by itself and that of "
+      "all of a worker's by %g %% together (standard deviations, as asked for).",
+      variation.steps, 100 * variation.own, 100 * variation.common);
 }
 
 RecordedStep ScheduleStep(const std::vector<Operation>& operations,

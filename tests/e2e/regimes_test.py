@@ -16,20 +16,20 @@ class RegimesTest(ServerTest):
         return self.server.profiles.ImportProfile(iter([store.ImportProfileRequest(header=store.ImportProfileRequest.Header(model_zoo=options))]))
 
     def predict(self, profile, counts, **options):
-        request = prediction.PredictThroughputRequest(profile=profile.name, worker_counts=counts, options=Options(step_variation="AS_RECORDED", steps_per_worker=300, **options))
+        request = prediction.PredictThroughputRequest(profile=profile.name, worker_counts=counts, options=Options(**{"step_variation": Options.AS_RECORDED, "steps_per_worker": 300, **options}))
         return self.server.predictions.PredictThroughput(request)
 
-    def test_a_profile_made_of_one_step_says_that_it_assumes_variation(self):
-        assumed = self.zoo()
-        self.assertEqual(len(assumed.notes), 1)
-        self.assertIn("Assumed: 20 steps in which the time of each computation varies by 5 % by itself and that of all of a worker's by 5 %", assumed.notes[0])
-        exact = self.zoo(step_time_variation=0)
-        self.assertIn("one step, without any variation, as asked for", exact.notes[0])
+    def test_a_profile_made_of_no_recording_has_one_step_and_says_that_nothing_shows_how_steps_vary(self):
+        exact = self.zoo()
+        self.assertEqual(len(exact.notes), 1)
+        self.assertIn("one step. Nothing shows how steps vary", exact.notes[0])
+        made = self.zoo(step_time_variation=0.05, common_time_variation=0.04)
+        self.assertIn("Made: 20 steps in which the time of each computation varies by 5 % by itself and that of all of a worker's by 4 %", made.notes[0])
         self.assertEqual(len(self.server.profiles.GetProfile(store.GetProfileRequest(name=exact.profile.name)).steps), 1)
-        self.assertEqual(len(self.server.profiles.GetProfile(store.GetProfileRequest(name=assumed.profile.name)).steps), 20)
+        self.assertEqual(len(self.server.profiles.GetProfile(store.GetProfileRequest(name=made.profile.name)).steps), 20)
 
     def test_a_default_answer_is_not_the_lockstep_of_workers_that_start_together(self):
-        reply = self.predict(self.zoo().profile, [1, 16])
+        reply = self.predict(self.zoo().profile, [1, 16], step_variation=Options.MODELLED)
         self.assertEqual(reply.options.start, Start.STAGGERED)
         one, sixteen = reply.predictions
         self.assertGreater(sixteen.examples_per_second, 1.5 * one.examples_per_second)
@@ -67,12 +67,12 @@ class RegimesTest(ServerTest):
 
     def test_single_runs_fall_where_the_reply_says(self):
         profile = self.zoo().profile
-        answer = self.predict(profile, [4]).predictions[0]
+        answer = self.predict(profile, [4], step_variation=Options.MODELLED).predictions[0]
         self.assertEqual(answer.run_interval.level, answer.confidence_interval.level)
         self.assertLess(answer.run_interval.lower, answer.confidence_interval.lower)
         self.assertGreater(answer.run_interval.upper, answer.confidence_interval.upper)
         seeds = range(100, 120)
-        runs = [self.predict(profile, [4], seed=seed, replications=1).predictions[0].examples_per_second for seed in seeds]
+        runs = [self.predict(profile, [4], seed=seed, replications=1, step_variation=Options.MODELLED).predictions[0].examples_per_second for seed in seeds]
         inside = sum(answer.run_interval.lower <= run <= answer.run_interval.upper for run in runs)
         self.assertGreaterEqual(inside, 17, f"{runs} in {answer.run_interval}")
 

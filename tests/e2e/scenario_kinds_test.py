@@ -119,6 +119,15 @@ class KindOfJobTest(ServerTest):
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         return answer, {each.field: each for each in answer.assumptions}
 
+    def refused_of_allocation(self, jobs):
+        """The violations of one job: of the request, or of the job's own error."""
+        request = from_json(allocation_pb2.AllocateWorkersRequest(), {"jobs": jobs, "capacity": {"workers": 2}})
+        try:
+            [allocation] = self.server.predictions.AllocateWorkers(request).allocations
+        except grpc.RpcError as error:
+            return details_of(error).violations
+        return details_within(allocation.error).violations
+
     def test_every_method_refuses_servers_that_nothing_asks_for_at_the_field_that_was_set(self):
         for method in METHODS:
             with self.subTest(method=method):
@@ -126,12 +135,7 @@ class KindOfJobTest(ServerTest):
                 self.assertIn("ask about a job with servers (--servers N; in a request, parameter_servers.servers)", violations["scenario.parameter_servers.synchronization"])
                 self.assertIn("scenario.parameter_servers", self.refused(method, gradients(), {"parameter_servers": {}}))
         jobs = [{"id": "a", "inline_profile": gradients(), "max_workers": 2, "scenario": {"parameter_servers": {"first_come": {}}}}]
-        request = from_json(allocation_pb2.AllocateWorkersRequest(), {"jobs": jobs, "capacity": {"workers": 2}})
-        try:
-            [allocation] = self.server.predictions.AllocateWorkers(request).allocations
-            violations = details_within(allocation.error).violations
-        except grpc.RpcError as error:
-            violations = details_of(error).violations
+        violations = self.refused_of_allocation(jobs)
         self.assertTrue(any(field.endswith("scenario.parameter_servers.first_come") for field in violations), violations)
 
     def test_a_choice_of_servers_does_not_make_servers_of_collectives(self):
@@ -143,12 +147,7 @@ class KindOfJobTest(ServerTest):
         self.assertEqual(details.code, grpc.StatusCode.INVALID_ARGUMENT)
         self.assertEqual(sorted(details.violations), ["constraints.max_parameter_servers", "scenario.parameter_servers.transfer_order"])
         jobs = [{"id": "a", "inline_profile": gradients(), "max_workers": 2, "max_parameter_servers": 2, "scenario": {"parameter_servers": {}}}]
-        request = from_json(allocation_pb2.AllocateWorkersRequest(), {"jobs": jobs, "capacity": {"workers": 2}})
-        try:
-            [allocation] = self.server.predictions.AllocateWorkers(request).allocations
-            violations = details_within(allocation.error).violations
-        except grpc.RpcError as error:
-            violations = details_of(error).violations
+        violations = self.refused_of_allocation(jobs)
         for field in ("scenario.parameter_servers", "max_parameter_servers"):
             self.assertTrue(any(each.endswith(field) for each in violations), violations)
 

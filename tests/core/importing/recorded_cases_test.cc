@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,11 +11,11 @@
 
 #include "core/importing/collective_benchmark.h"
 #include "core/importing/file_kind.h"
-#include "core/importing/gunzip_source.h"
 #include "core/importing/pytorch_ranks.h"
 #include "core/importing/pytorch_trace.h"
 #include "core/model/scenario.h"
 #include "tests/core/importing/random_training.h"
+#include "tests/core/importing/unpacked_file.h"
 
 namespace stepcast::recorded_cases_test {
 namespace {
@@ -29,20 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string Case(const std::string& name) {
-  std::ifstream stream(STEPCAST_SOURCE_DIR "/tests/data/cases/" + name, std::ios::binary);
-  const std::string packed{std::istreambuf_iterator<char>(stream), {}};
-  EXPECT_FALSE(packed.empty()) << name;
-  TextSource source(packed);
-  GunzipSource unpacked(
-      source, {.admit = [](int64_t) { return absl::OkStatus(); },
-               .damaged = [](const std::string& why) { return absl::InvalidArgumentError(why); }});
-  std::string text;
-  std::string block(1 << 16, '\0');
-  for (size_t read = 1; read > 0;) {
-    read = unpacked.Read(block.data(), block.size()).value();
-    text.append(block, 0, read);
-  }
-  return text;
+  return testing::UnpackedFile(STEPCAST_SOURCE_DIR "/tests/data/cases/" + name);
 }
 
 class PieceSource final : public ByteSource {

@@ -5,8 +5,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <string>
@@ -15,10 +13,10 @@
 #include "nlohmann/json.hpp"
 
 #include "core/importing/gradient_buckets.h"
-#include "core/importing/gunzip_source.h"
 #include "core/importing/pytorch_trace.h"
 #include "tests/core/importing/lone_worker.h"
 #include "tests/core/importing/random_training.h"
+#include "tests/core/importing/unpacked_file.h"
 #include "tests/support/recorded_data.h"
 
 namespace stepcast::recorded_pytorch_traces_test {
@@ -29,22 +27,6 @@ using ::stepcast::testing::Told;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string Unpacked(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  const std::string packed{std::istreambuf_iterator<char>(stream), {}};
-  TextSource source(packed);
-  GunzipSource unpacked(
-      source, {.admit = [](int64_t) { return absl::OkStatus(); },
-               .damaged = [](const std::string& why) { return absl::InvalidArgumentError(why); }});
-  std::string text;
-  std::string block(1 << 16, '\0');
-  for (size_t read = 1; read > 0;) {
-    read = unpacked.Read(block.data(), block.size()).value();
-    text.append(block, 0, read);
-  }
-  return text;
-}
 
 absl::StatusOr<ImportedProfile> Import(const std::string& text) {
   TextSource source(text);
@@ -85,7 +67,8 @@ void ExpectLoneStepsOf(const std::string& text, const Profile& profile) {
 }
 
 TEST(PyTorchTraceOfTheTreeTest, OneWorkerTakesAsLongAsEachRecordedStep) {
-  const std::string text = Unpacked(STEPCAST_SOURCE_DIR "/tests/data/pytorch/alexnet_s-25.json.gz");
+  const std::string text =
+      testing::UnpackedFile(STEPCAST_SOURCE_DIR "/tests/data/pytorch/alexnet_s-25.json.gz");
   const absl::StatusOr<ImportedProfile> imported = Import(text);
   ASSERT_TRUE(imported.ok()) << imported.status();
   ExpectLoneStepsOf(text, imported->profile);
@@ -96,7 +79,8 @@ TEST(PyTorchTraceOfTheTreeTest, OneWorkerTakesAsLongAsEachRecordedStep) {
 }
 
 TEST(PyTorchTraceOfTheTreeTest, CutShortItIsRefused) {
-  const std::string text = Unpacked(STEPCAST_SOURCE_DIR "/tests/data/pytorch/alexnet_s-25.json.gz");
+  const std::string text =
+      testing::UnpackedFile(STEPCAST_SOURCE_DIR "/tests/data/pytorch/alexnet_s-25.json.gz");
   for (const size_t left : {text.size() - 3, text.size() / 2, size_t{1000}}) {
     const absl::StatusOr<ImportedProfile> imported = Import(text.substr(0, left));
     EXPECT_THAT(Told(imported.status()), HasSubstr("no JSON, or one that is cut short"));
@@ -113,7 +97,7 @@ class RecordedPyTorchTracesTest : public ::testing::Test {
   }
 
   static std::string Text(const std::string& name) {
-    return Unpacked(testing::RecordedDataFolder() / (name + ".json.gz"));
+    return testing::UnpackedFile(testing::RecordedDataFolder() / (name + ".json.gz"));
   }
 };
 

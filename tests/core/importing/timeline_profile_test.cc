@@ -82,11 +82,11 @@ TEST(TimelineProfileTest, VariablesTravelAndAllElseIsAsItWas) {
   }
 }
 
-// A timeline has one step, so how others would differ is assumed, and said.
-TEST(TimelineProfileTest, StepsVaryUnlessOneIsAskedFor) {
-  const ImportedProfile assumed = Import(WriteTimeline(RandomTimeline(1))).value();
-  EXPECT_EQ(assumed.profile.steps().size(), 20u);
-  EXPECT_THAT(assumed.notes.back(), ::testing::HasSubstr("Assumed: 20 steps"));
+// A timeline has one step: that nothing shows how others would differ is said.
+TEST(TimelineProfileTest, StepsVaryWhereThatIsAskedFor) {
+  const ImportedProfile one = Import(WriteTimeline(RandomTimeline(1))).value();
+  EXPECT_EQ(one.profile.steps().size(), 1u);
+  EXPECT_THAT(one.notes.back(), ::testing::HasSubstr("one step"));
   TimelineOptions bad = Options({{"var0", 4000}});
   bad.variation = {.own = 0.6, .steps = 0};
   const absl::Status refused = Import(WriteTimeline(RandomTimeline(1)), bad).status();

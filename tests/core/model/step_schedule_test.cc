@@ -211,19 +211,17 @@ TEST(MakeStepsTest, CommonVariationMovesAllComputationsOfAWorkerTogether) {
   EXPECT_GT(most, 1.05);
 }
 
-TEST(ResolveStepVariationTest, WhatIsAssumedIsAssumedOnlyWhereNothingIsAsked) {
+TEST(ResolveStepVariationTest, NothingVariesThatWasNotAskedFor) {
   FaultList faults;
-  const StepVariation assumed = ResolveStepVariation({}, 10, {}, faults);
-  EXPECT_EQ(assumed.own, kAssumedVariation);
-  EXPECT_EQ(assumed.common, kAssumedVariation);
-  EXPECT_EQ(assumed.steps, 20);
-  EXPECT_THAT(NoteOn(assumed), ::testing::HasSubstr("Assumed: 20 steps"));
+  const StepVariation none_asked = ResolveStepVariation({}, 10, {}, faults);
+  EXPECT_FALSE(none_asked.varies());
+  EXPECT_THAT(NoteOn(none_asked), ::testing::HasSubstr("one step. Nothing shows how steps vary"));
   const StepVariation own = ResolveStepVariation({.own = 0.1}, 10, {}, faults);
   EXPECT_EQ(own.own, 0.1);
   EXPECT_EQ(own.common, 0);
   const StepVariation none = ResolveStepVariation({.common = 0}, 10, {}, faults);
   EXPECT_FALSE(none.varies());
-  EXPECT_THAT(NoteOn(none), ::testing::HasSubstr("one step"));
+  EXPECT_THAT(NoteOn(own), ::testing::HasSubstr("Made: 20 steps"));
   // A graph that twenty steps would make too large gets fewer, unless they were asked for.
   EXPECT_EQ(ResolveStepVariation({}, 10, {.max_recorded_times = 70}, faults).steps, 7);
   EXPECT_EQ(ResolveStepVariation({}, 10, {.max_steps = 16}, faults).steps, 16);
