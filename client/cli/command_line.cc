@@ -45,6 +45,8 @@ constexpr char kFooter[] =
     "  stepcast compare resnet50.json --workers 1-8\n"
     "  stepcast diagnose resnet50.json --workers 4\n"
     "  stepcast optimize bert.json --workers 8 --out strategy.json\n"
+    "  stepcast layout gpt.json --devices 64 --memory 80GB\n"
+    "  stepcast layout fit runs.csv\n"
     "  stepcast report resnet50.json --workers 1-8 --out report.html\n"
     "  stepcast trace resnet50.json --workers 4 --out trace.json\n"
     "with one:\n"
@@ -117,6 +119,7 @@ class CommandLine {
     app_.fallthrough();
     DeclareGlobalOptions();
     for (const auto& make : kQuestions) Add(app_, MakeCallCommand(make()));
+    Add(app_, MakeLayoutCommand());
     Add(app_, MakeClustersCommand());
     Add(app_, MakeReportCommand());
     Add(app_, MakeTraceCommand());

@@ -22,8 +22,9 @@ std::unique_ptr<Question> MakeOptimizeQuestion();
 std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question);
 std::unique_ptr<Command> MakeStartJobCommand(std::unique_ptr<Question> question);
 
-// `clusters`, `report`, `trace`, `bench` and `completion`.
+// `clusters`, `layout`, `report`, `trace`, `bench` and `completion`.
 std::unique_ptr<Command> MakeClustersCommand();
+std::unique_ptr<Command> MakeLayoutCommand();
 std::unique_ptr<Command> MakeReportCommand();
 std::unique_ptr<Command> MakeTraceCommand();
 std::unique_ptr<Command> MakeBenchCommand();
