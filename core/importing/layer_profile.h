@@ -1,9 +1,10 @@
 // Import of layer profiles: measured forward and backward times, parameter bytes and edges, one
 // layer a line.
 //
-// Format: `nodeK -- Op -- key=value, ...` lines with forward_compute_time and backward_compute_time
+// Formats, told by the text itself: a table with a header (layer_table.h), which becomes a step of
+// all-reduce training, or `nodeK -- Op -- key=value, ...` lines with forward_compute_time and backward_compute_time
 // (milliseconds) and parameter_size (bytes), and edges `<tab>nodeA -- nodeB`. The node whose Op is
-// Input is data loading: its time is no computation.
+// Input is data loading: its time is no computation. That becomes a step against a parameter server.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct LayerProfileOptions {
   StepVariationDraft variation;  // the text has mean times only
 };
 
-// Makes, per layer in graph order: a download if it has parameters, a forward operation (waits for
+// Makes of a table the operations of BuildAllReduceGraph. Else, per layer in graph order: a download if it has parameters, a forward operation (waits for
 // its download and the forward operations of the layers before it), a backward operation (waits for
 // those of the layers after it), an upload of the gradient, and an update on the server. Fails with
 // INVALID_ARGUMENT, reason IMPORT_INVALID: faults of the text have the path `line N`, those of the

@@ -346,7 +346,7 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
       case EventKind::kGradientScope:
         if (event->kind == EventKind::kGradientScope) scope = &*event;
         if (event->kind == EventKind::kBackward && event->number >= 0)
-          content.nodes.push_back(event->number);
+          content.nodes.push_back({event->start_ns, event->number});
         content.backward_ns = std::min(content.backward_ns, event->start_ns);
         break;
       case EventKind::kCollectiveCall:

@@ -44,6 +44,12 @@ struct SentTensor {
   static constexpr int64_t kBytesOfUnknownElement = 4;
 };
 
+// A function that the backward pass ran, but for gradients of parameters.
+struct BackwardNode {
+  int64_t start_ns = 0;
+  int64_t sequence = 0;  // of the operation that it undoes
+};
+
 // The content of a step, on the host's clock.
 struct StepContent {
   int64_t number = 0;
@@ -55,7 +61,7 @@ struct StepContent {
   std::vector<TimeSpan> copies;  // out of the buckets
   std::optional<TimeSpan> optimizer;
   int64_t backward_ns = INT64_MAX;  // its begin
-  std::vector<int64_t> nodes;       // sequence numbers of what it undid
+  std::vector<BackwardNode> nodes;  // that have a sequence number
   int64_t waited_ns = 0;            // by the host, for the GPU
   size_t first_bucket = 0;          // of `sent`: those that may be of gradients
   size_t end_bucket = 0;

@@ -186,6 +186,7 @@ class PyTorchReader : public JsonReader {
     if (key() == "Process Group Name") event_.group.name = absl::StrCat(*whole);
     if (key() == "Group size") event_.group_size = *whole;
     if (key() == "Sequence number") event_.sequence = *whole;
+    if (key() == "Fwd thread id") event_.forward_thread = *whole;
   }
 
  private:
@@ -218,6 +219,7 @@ class PyTorchReader : public JsonReader {
     int64_t collective_outputs = -1;
     int64_t group_size = 0;
     int64_t sequence = -1;
+    int64_t forward_thread = -1;
     std::array<std::vector<int64_t>, kInputs> dimensions;
     std::array<int16_t, kInputs> element_bytes = {};
     std::string name;
@@ -232,7 +234,7 @@ class PyTorchReader : public JsonReader {
       has_start = has_correlation = false;
       shapes = types = 0;
       start_ns = length_ns = correlation = group_size = 0;
-      elements = collective_elements = collective_outputs = sequence = -1;
+      elements = collective_elements = collective_outputs = sequence = forward_thread = -1;
       group.name.clear();
       group.description.clear();
       for (std::vector<int64_t>& shape : dimensions) shape.clear();
@@ -314,6 +316,7 @@ class PyTorchReader : public JsonReader {
     constexpr std::string_view kGradient = "torch::autograd::AccumulateGrad";
     const std::string_view name = event_.name;
     if (StartsWithAny(name, {"aten::"})) return KeepTensors();
+    if (IsFunction()) KeepTensors();
     if (name == kGradient) return KeepHost(HostKind::kGradient);
     if (StartsWithAny(name, {kEngine})) {
       const bool is_gradient = name.substr(kEngine.size()) == kGradient;
@@ -347,22 +350,40 @@ class PyTorchReader : public JsonReader {
     KeepHost(HostKind::kBackward);
   }
 
+  // True for a user's torch.autograd.Function, or one of a library, in the forward pass.
+  bool IsFunction() const {
+    const std::string_view name = event_.name;
+    return event_.category != "user_annotation" && event_.sequence >= 0 &&
+           event_.forward_thread <= 0 && event_.shapes > 0 && !HasPart(name, "Backward") &&
+           !StartsWithAny(name, {"autograd::", "torch::autograd::", "c10d::", "nccl:", "gloo:"});
+  }
+
   // Those outside of autograd have no sequence number.
   void KeepTensors() {
+    constexpr size_t kMostFunctions = 4096;
     TensorOperations& tensors = trace_.tensors;
     if (event_.sequence < 0 || tensors.are_too_many) return;
     const std::optional<uint8_t> rule = RuleOfTensorOperation(event_.name);
-    if (!rule) return;
+    int16_t function = -1;
+    if (!rule) {
+      if (event_.shapes == 0 || tensors.functions.size() > kMostFunctions) return;
+      const auto [place, is_new] =
+          functions_.try_emplace(event_.name, static_cast<int16_t>(tensors.functions.size()));
+      if (is_new) tensors.functions.push_back(event_.name);
+      function = place->second;
+    }
     if (static_cast<int64_t>(tensors.operations.size()) >= max_rows_) {
       tensors = {.are_too_many = true};
       shapes_.clear();
+      functions_.clear();
       return;
     }
     TensorOperation operation{.start_ns = event_.start_ns,
                               .end_ns = event_.start_ns + event_.length_ns,
                               .sequence = event_.sequence,
                               .element_bytes = event_.element_bytes,
-                              .rule = *rule};
+                              .rule = rule.value_or(kUnknownTensorRule),
+                              .function = function};
     for (size_t i = 0; i < kInputs; ++i) {
       const std::vector<int64_t>& shape = event_.dimensions[i];
       operation.shapes[i] =
@@ -433,6 +454,7 @@ class PyTorchReader : public JsonReader {
   int64_t rows_ = 0;
   std::vector<Launch> launches_;
   absl::flat_hash_map<std::vector<int64_t>, int32_t> shapes_;  // places in trace_.tensors
+  absl::flat_hash_map<std::string, int16_t> functions_;        // likewise
 };
 
 // Work and its launch share their correlation.

@@ -36,6 +36,13 @@ struct PieceCut {
   bool next_waits = false;  // the piece after it needs what it launches
 };
 
+// A link of the forward pass that the backward pass comes to, from the ones after it.
+struct LinkTurn {
+  int64_t host_ns = 0;
+  int32_t link = 0;
+  int64_t last_node_ns = 0;  // when the last function of the links before began
+};
+
 absl::Status TraceFault(std::string description) {
   return ImportFault(kAtRecording, std::move(description));
 }
@@ -65,6 +72,14 @@ class TracedStepsFinder {
  private:
   void FindGroup();
   void FindSaved();
+  void ChooseLinks(std::vector<std::vector<ForwardLink>> by_step);
+  std::vector<LinkTurn> TurnsOf(const StepContent& content,
+                                const std::vector<ForwardLink>& links) const;
+  const std::vector<ForwardLink>& LinksOf(const StepContent& content) const {
+    return links_[static_cast<size_t>(&content - contents_.data())];
+  }
+  void CutLinks(const StepContent& content, std::vector<PieceCut>& cuts) const;
+  Pass PassAt(const StepContent& content, int64_t host_ns) const;
   absl::Status ChooseUnits();
   void SendGradients(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets,
                      const BucketMembers& members);
@@ -87,6 +102,7 @@ class TracedStepsFinder {
 
   const PyTorchTrace& trace_;
   std::vector<StepContent> contents_;
+  std::vector<std::vector<ForwardLink>> links_;  // by step; empty: not known
   std::vector<SentUnit> units_;
   std::vector<TimeSpan> sent_;       // of all steps; empty: not found yet, or none
   size_t counted_ = 0;               // of the GPU's work
@@ -103,21 +119,125 @@ void TracedStepsFinder::FindGroup() {
 
 // Nothing is known where a recorded tensor is too large for any device.
 void TracedStepsFinder::FindSaved() {
+  std::vector<std::vector<ForwardLink>> links;
   for (const StepContent& content : contents_) {
     absl::flat_hash_set<int64_t> parameters;
     for (const Gradient& gradient : content.gradients) parameters.insert(gradient.elements);
-    const SavedTensors saved =
-        FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns,
-                         {content.nodes.begin(), content.nodes.end()}, parameters,
-                         content.gradients.back().start_ns);
-    if (saved.bytes > found_.saved.bytes) found_.saved = saved;
+    absl::flat_hash_set<int64_t> nodes;
+    for (const BackwardNode& node : content.nodes) nodes.insert(node.sequence);
+    SavedTensors saved =
+        FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns, nodes,
+                         parameters, content.gradients.back().start_ns);
+    links.push_back(saved.links);
+    if (links.size() == 1 || saved.bytes > found_.saved.bytes) found_.saved = std::move(saved);
   }
   if (found_.saved.bytes > kMaxKeptBytes) found_.saved = {};
+  ChooseLinks(std::move(links));
   if (trace_.tensors.are_too_many) {
     found_.notes.emplace_back(
         "Left out: the shapes of operations, which are more than four times max_operations, so "
         "what the forward pass keeps is not known.");
   }
+}
+
+// None where steps differ, or where a step has several forward passes.
+void TracedStepsFinder::ChooseLinks(std::vector<std::vector<ForwardLink>> by_step) {
+  constexpr char kUnknown[] = "Pipelines cannot be asked of this profile: ";
+  std::vector<ForwardLink>& links = found_.saved.links;
+  const auto is_like = [&links](const std::vector<ForwardLink>& other) {
+    return std::equal(links.begin(), links.end(), other.begin(), other.end(),
+                      [](const ForwardLink& a, const ForwardLink& b) { return a.name == b.name; });
+  };
+  const char* why = nullptr;
+  if (links.empty()) {
+    why =
+        "no operation of its forward pass has a sequence number and the shapes of its inputs; record "
+        "with record_shapes=True";
+  } else if (!std::all_of(by_step.begin(), by_step.end(), is_like)) {
+    why = "the operations of its steps' forward passes differ; record steps that are alike";
+  } else if (links.size() < 2) {
+    why = "its forward pass has no place where one tensor alone goes on";
+  }
+  for (size_t i = 0; why == nullptr && i < by_step.size(); ++i) {
+    if (TurnsOf(contents_[i], by_step[i]).empty())
+      why = "its steps have several forward passes; record one micro-batch a step";
+  }
+  if (why != nullptr) {
+    links.clear();
+    found_.notes.push_back(absl::StrCat(kUnknown, why, "."));
+    return;
+  }
+  for (const std::vector<ForwardLink>& other : by_step) {
+    for (size_t i = 0; i < links.size(); ++i)
+      links[i].output_bytes = std::max(links[i].output_bytes, other[i].output_bytes);
+  }
+  links_ = std::move(by_step);
+}
+
+// By time; empty where the backward pass undoes something else, as another forward pass.
+std::vector<LinkTurn> TracedStepsFinder::TurnsOf(const StepContent& content,
+                                                 const std::vector<ForwardLink>& links) const {
+  std::vector<LinkTurn> turns;
+  auto link = static_cast<int32_t>(links.size()) - 1;
+  int64_t last_ns = INT64_MIN;
+  for (const BackwardNode& node : content.nodes) {
+    const auto after = std::partition_point(
+        links.begin(), links.end(),
+        [&node](const ForwardLink& each) { return each.first_sequence <= node.sequence; });
+    const auto undone = static_cast<int32_t>(std::max<ptrdiff_t>(after - links.begin(), 1) - 1);
+    // Another forward pass, which came after the first one's.
+    if (undone > link && undone + 1 == static_cast<int32_t>(links.size())) return {};
+    if (undone < link) {
+      turns.push_back({.host_ns = node.start_ns, .link = undone, .last_node_ns = last_ns});
+      link = undone;
+    }
+    last_ns = node.start_ns;
+  }
+  return turns;
+}
+
+// Pieces of the forward pass by link; those of the backward pass end where the next link's begins,
+// if no gradient has ended one since the functions of the link.
+void TracedStepsFinder::CutLinks(const StepContent& content, std::vector<PieceCut>& cuts) const {
+  const std::vector<ForwardLink>& links = LinksOf(content);
+  const auto name = [&links](const char* part, size_t link) {
+    return absl::StrCat(part, link, "/", links[link].name);
+  };
+  const std::vector<LinkTurn> turns = TurnsOf(content, links);
+  std::vector<PieceCut> added;
+  for (size_t i = 0; i < links.size(); ++i) {
+    const TracedPiece piece =
+        i == 0 ? TracedPiece{.name = "until_forward"}
+               : TracedPiece{.name = name("forward/", i - 1),
+                             .pass = Pass::kForward,
+                             .link = static_cast<int32_t>(i - 1)};
+    added.push_back({.host_ns = links[i].start_ns, .piece = piece});
+  }
+  int32_t link = static_cast<int32_t>(links.size()) - 1;
+  auto turn = turns.begin();
+  std::stable_sort(cuts.begin(), cuts.end(),
+                   [](const PieceCut& a, const PieceCut& b) { return a.host_ns < b.host_ns; });
+  int64_t before_ns = INT64_MIN;
+  for (PieceCut& cut : cuts) {
+    if (cut.piece.pass == Pass::kForward && cut.piece.launches.empty()) {
+      cut.piece.name = name("forward/", links.size() - 1);
+      cut.piece.link = link;
+    }
+    if (cut.piece.pass != Pass::kBackward) continue;
+    for (; turn != turns.end() && turn->host_ns < cut.host_ns; ++turn) {
+      if (before_ns <= turn->last_node_ns) {
+        added.push_back({.host_ns = turn->host_ns,
+                         .piece = {.name = name("backward_of/", static_cast<size_t>(link)),
+                                   .pass = Pass::kBackward,
+                                   .link = link}});
+      }
+      before_ns = INT64_MIN;
+      link = turn->link;
+    }
+    cut.piece.link = link;
+    before_ns = cut.host_ns;
+  }
+  cuts.insert(cuts.end(), added.begin(), added.end());
 }
 
 // By bucket, the gradients up to its launch that are in no bucket before.
@@ -261,6 +381,14 @@ int64_t TracedStepsFinder::ReadyOf(const StepContent& content, size_t gradient) 
   return is_its_own ? launch->launch_ns : ready.end_ns;
 }
 
+// Of a computation that ends there, between others of its pass.
+Pass TracedStepsFinder::PassAt(const StepContent& content, int64_t host_ns) const {
+  if (host_ns >= content.backward_ns)
+    return host_ns < content.gradients.back().start_ns ? Pass::kBackward : Pass::kOther;
+  const bool has_begun = !links_.empty() && host_ns > LinksOf(content).front().start_ns;
+  return has_begun ? Pass::kForward : Pass::kOther;
+}
+
 std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
                                                 std::vector<TracedCollective>& collectives) const {
   std::vector<PieceCut> cuts;
@@ -276,12 +404,14 @@ std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
     std::string name =
         absl::StrCat(is_broadcast ? "broadcast/" : "all_reduce/", counts[is_broadcast ? 1 : 0]++);
     PieceCut& before = cut(tensor.launch_ns, absl::StrCat("until_", name));
+    before.piece.pass = PassAt(content, tensor.launch_ns);
     before.piece.launches.push_back(static_cast<int32_t>(collectives.size()));
     before.next_waits = true;
     collectives.push_back(
         {.name = std::move(name), .kind = tensor.kind, .size_bytes = tensor.bytes()});
   }
-  cut(std::min(content.backward_ns, ReadyOf(content, units_.front().last_gradient)), "forward");
+  cut(std::min(content.backward_ns, ReadyOf(content, units_.front().last_gradient)), "forward")
+      .piece.pass = Pass::kForward;
   std::vector<int32_t> units;
   const std::vector<SentTensor> buckets = content.buckets();
   const bool by_bucket = has_buckets && found_.gradient_bytes.empty();
@@ -289,7 +419,9 @@ std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
     units.push_back(static_cast<int32_t>(collectives.size()));
     const int64_t ready =
         by_bucket ? buckets[u].launch_ns : ReadyOf(content, units_[u].last_gradient);
-    cut(ready, absl::StrCat("backward/", u)).piece.launches.push_back(units.back());
+    TracedPiece& piece = cut(ready, absl::StrCat("backward/", u)).piece;
+    piece.launches.push_back(units.back());
+    piece.pass = Pass::kBackward;
     collectives.push_back({.name = absl::StrCat(by_bucket ? "bucket/" : "gradient/", u),
                            .size_bytes = units_[u].bytes,
                            .is_gradient = true});
@@ -298,7 +430,7 @@ std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
   const bool has_copies = !content.copies.empty() &&
                           content.copies.front().start_ns >= content.gradients.back().start_ns;
   if (has_copies) {
-    cut(content.copies.front().start_ns, "backward/end");
+    cut(content.copies.front().start_ns, "backward/end").piece.pass = Pass::kBackward;
     const size_t sent_gradients =
         std::accumulate(units_.begin(), units_.end(), size_t{0},
                         [](size_t sum, const SentUnit& unit) { return sum + unit.gradients; });
@@ -307,18 +439,25 @@ std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
       for (size_t u = 0; u < units_.size(); ++u) {
         if (units_[u].gradients == 0) continue;
         next += units_[u].gradients;
-        cut(content.copies[next - 1].end_ns, absl::StrCat("copy/", u)).piece.needs = {units[u]};
+        TracedPiece& piece = cut(content.copies[next - 1].end_ns, absl::StrCat("copy/", u)).piece;
+        piece.needs = {units[u]};
+        piece.pass = Pass::kOptimizer;
       }
       unmet.clear();
     } else {
-      cut(content.copies.back().end_ns, "copy").piece.needs = std::exchange(unmet, {});
+      TracedPiece& piece = cut(content.copies.back().end_ns, "copy").piece;
+      piece.needs = std::exchange(unmet, {});
+      piece.pass = Pass::kOptimizer;
     }
   }
   if (content.optimizer) {
-    cut(content.optimizer->start_ns, "until_optimizer");
-    cut(content.optimizer->end_ns, "optimizer").piece.needs = std::exchange(unmet, {});
+    cut(content.optimizer->start_ns, "until_optimizer").piece.pass = Pass::kOptimizer;
+    TracedPiece& piece = cut(content.optimizer->end_ns, "optimizer").piece;
+    piece.needs = std::exchange(unmet, {});
+    piece.pass = Pass::kOptimizer;
   }
   cut(content.window.end_ns, "rest").piece.needs = unmet;
+  if (!links_.empty()) CutLinks(content, cuts);
   std::stable_sort(cuts.begin(), cuts.end(),
                    [](const PieceCut& a, const PieceCut& b) { return a.host_ns < b.host_ns; });
   // Collectives are numbered as they are launched.
@@ -495,7 +634,8 @@ void TracedStepsFinder::TimeOnHost(const StepContent& content, const std::vector
   }
 }
 
-// A piece that takes no time in any step is none: what it needs the next one needs, and what it
+// A piece that takes no time in any step is none, but for a link of the forward pass and the first
+// piece with gradients of a link that it undoes: what it needs the next one needs, and what it
 // launches is ready after the one before it.
 void TracedStepsFinder::DropEmptyPieces() {
   std::vector<TracedPiece> pieces;
@@ -508,7 +648,10 @@ void TracedStepsFinder::DropEmptyPieces() {
         std::any_of(found_.steps.begin(), found_.steps.end(), [p](const TracedStep& step) {
           return step.ends_ns[p] > (p == 0 ? 0 : step.ends_ns[p - 1]);
         });
-    if (takes_time || (pieces.empty() && !piece.launches.empty())) {
+    const bool is_of_link =
+        piece.link >= 0 && (piece.pass == Pass::kForward ||
+                            (!piece.launches.empty() && pieces.back().link != piece.link));
+    if (takes_time || is_of_link || (pieces.empty() && !piece.launches.empty())) {
       piece.needs = std::exchange(needs, {});
       pieces.push_back(std::move(piece));
       kept.push_back(p);

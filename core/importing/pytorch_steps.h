@@ -27,6 +27,8 @@ struct TracedPiece {
   std::string name;
   std::vector<int32_t> needs;     // collectives that must have ended before it begins
   std::vector<int32_t> launches;  // collectives that are ready when it has ended
+  Pass pass = Pass::kOther;
+  int32_t link = -1;  // of the forward pass: that it is, or undoes; -1: not known, or several
 
   friend bool operator==(const TracedPiece&, const TracedPiece&) = default;
 };
@@ -51,7 +53,9 @@ struct TracedSteps {
   std::vector<int64_t> bucket_bytes;            // recorded all-reduces of gradients, in order
   std::vector<int64_t> shortest_collective_ns;  // on the wire, parallel to `collectives`; 0: none
   bool has_gpu = false;
-  SavedTensors saved;  // of the forward pass, of the step that keeps the most; 0 bytes: not known
+  // Of the forward pass, of the step that keeps the most; 0 bytes: not known. It has the links of
+  // the pieces, or none.
+  SavedTensors saved;
   int64_t group_size = 0;  // workers that were recorded together; 0: not known
   std::vector<std::string> notes;
 };

@@ -26,7 +26,6 @@ namespace {
 constexpr double kLongestScaledNs = 1e18;
 // So many sizes and times of a note, and of the rest their number.
 constexpr size_t kMostListed = 24;
-constexpr char kForward[] = "forward";
 
 double Ms(double ns) { return ns / kNsPerMs; }
 
@@ -99,11 +98,23 @@ void PyTorchProfile::AddOperations(ProfileDraft& draft) {
   std::vector<Operation>& operations = draft.operations;
   operation_of_collective_.assign(traced_.collectives.size(), -1);
   int32_t before = -1;
+  std::vector<int32_t> forward(traced_.saved.links.size(), -1);  // operations, by link
   for (size_t p = 0; p < traced_.pieces.size(); ++p) {
     const TracedPiece& piece = traced_.pieces[p];
-    Operation operation{.name = piece.name, .resource = Resource::kWorker};
-    if (piece.name == kForward) operation.kept_bytes = traced_.saved.bytes;
+    Operation operation{.name = piece.name, .resource = Resource::kWorker, .pass = piece.pass};
     if (before >= 0) operation.waiting_for.push_back(before);
+    if (piece.pass == Pass::kForward && forward.empty())
+      operation.kept_bytes = traced_.saved.bytes;
+    if (piece.link >= 0) {
+      const auto link = static_cast<size_t>(piece.link);
+      if (piece.pass == Pass::kForward) {
+        operation.kept_bytes = traced_.saved.links[link].kept_bytes;
+        operation.output_bytes = traced_.saved.links[link].output_bytes;
+        forward[link] = static_cast<int32_t>(operations.size());
+      } else if (forward[link] >= 0 && forward[link] != before) {
+        operation.waiting_for.push_back(forward[link]);
+      }
+    }
     for (const int32_t needed : piece.needs) {
       const int32_t index = operation_of_collective_[static_cast<size_t>(needed)];
       if (index >= 0) operation.waiting_for.push_back(index);
@@ -281,6 +292,19 @@ void PyTorchProfile::AddGpuNotes(std::vector<std::string>& notes) const {
 }
 
 void PyTorchProfile::AddMemoryNotes(std::vector<std::string>& notes) const {
+  const std::vector<ForwardLink>& links = traced_.saved.links;
+  if (!links.empty()) {
+    const auto [least, most] = std::minmax_element(
+        links.begin(), links.end() - 1, [](const ForwardLink& a, const ForwardLink& b) {
+          return a.output_bytes < b.output_bytes;
+        });
+    notes.push_back(absl::StrFormat(
+        "Found a forward pass of %d parts, forward/0/%s to forward/%d/%s, each of which hands on "
+        "one tensor (%.4g to %.4g MB): a pipeline is cut between them.",
+        links.size(), links.front().name, links.size() - 1, links.back().name,
+        static_cast<double>(least->output_bytes) / 1e6,
+        static_cast<double>(most->output_bytes) / 1e6));
+  }
   if (traced_.saved.bytes == 0) return;
   notes.push_back(absl::StrFormat(
       "Found: the forward pass keeps %.4g MB for the backward pass, by the shapes of the inputs "

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,23 +26,40 @@ struct TensorOperation {
   int64_t sequence = 0;                             // of the node that it made, or the next one did
   std::array<int32_t, kInputs> shapes = {};         // of its first inputs; -1: none, or no tensor
   std::array<int16_t, kInputs> element_bytes = {};  // of them; 0: not known
-  uint8_t rule = 0;                                 // RuleOfTensorOperation
+  uint8_t rule = 0;                                 // RuleOfTensorOperation, or kUnknownTensorRule
+  int16_t function = -1;                            // of kUnknownTensorRule: place in functions
 };
+
+// The rule of an operation that nothing is known of but its inputs.
+inline constexpr uint8_t kUnknownTensorRule = 255;
 
 // All of a recording.
 struct TensorOperations {
   std::vector<TensorOperation> operations;  // by start, of equal ones the longest first
   std::vector<std::vector<int64_t>> shapes;
-  bool are_too_many = false;  // none were kept
+  std::vector<std::string> functions;  // names of operations of kUnknownTensorRule
+  bool are_too_many = false;           // none were kept
 };
 
 // The rule of an operation by its name ("aten::relu_"); none: nothing is known of what it keeps.
 std::optional<uint8_t> RuleOfTensorOperation(std::string_view name);
 
+// Operations of the forward pass, one after the other, that hand on one tensor and no other.
+struct ForwardLink {
+  std::string name;           // of its first operation that has inputs of its own
+  int64_t start_ns = 0;       // of its first
+  int64_t first_sequence = 0;  // of the nodes it made, which are below those of the next link
+  int64_t kept_bytes = 0;     // its share of SavedTensors::bytes
+  int64_t output_bytes = 0;   // of what it hands on; of the last one 0
+};
+
 struct SavedTensors {
   int64_t bytes = 0;       // of the tensors, each once
   int64_t operations = 0;  // whose gradients need some
   int64_t run_again = 0;   // of the forward pass, that the backward pass runs once more
+  // The forward pass, cut wherever one tensor alone is needed after the cut of what was made before
+  // it; inputs of the batch and parameters do not count. Empty: there was no operation.
+  std::vector<ForwardLink> links;
 };
 
 // The tensors kept by operations that begin in a span of time and made one of `nodes`, the sequence

@@ -21,7 +21,8 @@ struct TrainingLayer {
   std::vector<ParameterTensor> parameters;
   int64_t forward_ns = 0;
   int64_t backward_ns = 0;
-  int64_t kept_bytes = 0;  // of the forward computation (Operation)
+  int64_t kept_bytes = 0;    // of the forward computation (Operation)
+  int64_t output_bytes = 0;  // likewise
 };
 
 struct TrainingGraph {
