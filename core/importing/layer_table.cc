@@ -33,7 +33,7 @@ enum Column : size_t {
   kColumns
 };
 constexpr std::array<const char*, kColumns> kColumnNames = {
-    "name",       "forward_ms",   "backward_ms", "activation_bytes", "parameter_bytes",
+    "name",       "forward_ms",  "backward_ms", "activation_bytes", "parameter_bytes",
     "kept_bytes", "optimizer_ms"};
 constexpr char kSeparators[] = ",;\t";
 
@@ -114,8 +114,8 @@ class TableParser {
 
   void ReadRow(const Cells& cells) {
     if (cells.size() != columns_.size()) {
-      return Fault(absl::StrCat(cells.size(), " cells, where the first line has ",
-                                columns_.size()));
+      return Fault(
+          absl::StrCat(cells.size(), " cells, where the first line has ", columns_.size()));
     }
     TrainingLayer layer{.name = absl::StrCat(table_.layers.size())};
     if (!table_.layers.empty()) layer.inputs = {static_cast<int32_t>(table_.layers.size()) - 1};
@@ -136,8 +136,8 @@ class TableParser {
       Fault(TooLong(layer.name, "max_name_bytes", limits_.max_name_bytes));
     const auto [earlier, is_new] = line_of_name_.try_emplace(layer.name, line_);
     if (!is_new)
-      Fault(absl::StrCat("the layer ", Quoted(layer.name), " is already on line ",
-                         earlier->second));
+      Fault(
+          absl::StrCat("the layer ", Quoted(layer.name), " is already on line ", earlier->second));
     table_.layers.push_back(std::move(layer));
     const auto layers = static_cast<int64_t>(table_.layers.size());
     is_over_limit_ = layers > limits_.max_operations;

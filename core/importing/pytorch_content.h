@@ -74,6 +74,13 @@ struct StepContent {
 // "ProfilerStep#7".
 std::string StepName(int64_t number);
 
+// By its description, as Megatron, DeepSpeed and torchtitan write it, a group inside a replica.
+bool IsInsideReplica(const TraceGroup& group);
+
+// The devices of a replica, told by the sizes of the groups that the trace has beside the one of
+// `gradients`; 1 where it has none.
+int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients);
+
 // Leaves out the first two steps, those of an unusual length, and those that differ from most in
 // their gradients or collectives, and notes it. Of all-reduces those are buckets that are of the
 // gradients' group and not of whole numbers, and that gradients add up to, where that is known; all

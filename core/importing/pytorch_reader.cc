@@ -81,6 +81,8 @@ std::optional<Collective> CollectiveNamed(std::string_view name) {
     return std::nullopt;
   if (StartsWithAny(name, {"allreduce", "all_reduce"})) return Collective::kAllReduce;
   if (StartsWithAny(name, {"broadcast", "_broadcast"})) return Collective::kBroadcast;
+  if (StartsWithAny(name, {"allgather", "all_gather", "_allgather"})) return Collective::kAllGather;
+  if (StartsWithAny(name, {"reduce_scatter", "_reduce_scatter"})) return Collective::kReduceScatter;
   return Collective::kUnspecified;
 }
 
@@ -111,6 +113,10 @@ class PyTorchReader : public JsonReader {
     }
     if (place() == kDevices) trace_.names_devices = true;
     if (place() == kDocument && key() == "distributedInfo") return kDistributedInfo;
+    if (place() == kGroups) {
+      event_.group = {};
+      return kGroup;
+    }
     return place() == kEvent && key() == "args" ? kArguments : kPassOver;
   }
 
@@ -121,6 +127,7 @@ class PyTorchReader : public JsonReader {
       return kEvents;
     }
     if (in_document && key() == "deviceProperties") return kDevices;
+    if (place() == kDistributedInfo && key() == "pg_config") return kGroups;
     if (in_document && key() == "nodes") is_execution_trace_ = true;
     if (place() == kArguments && key() == "Input Dims") return kShapes;
     if (place() == kArguments && key() == "Input type") return kTypes;
@@ -132,6 +139,7 @@ class PyTorchReader : public JsonReader {
 
   void End() override {
     if (place() == kEvent) Keep();
+    if (place() == kGroup) PlaceOfGroup();
   }
 
   void Text(std::string& value) override {
@@ -140,6 +148,10 @@ class PyTorchReader : public JsonReader {
       if (key() == "name") event_.name.assign(value, 0, kMaxTraceNameBytes);
       if (key() == "cat") event_.category.assign(value, 0, kMaxTraceNameBytes);
       if (key() == "ts" || key() == "dur") TimeInText(value);
+    } else if (place() == kGroup && key() == "pg_name") {
+      event_.group.name.assign(value, 0, kMaxTraceNameBytes);
+    } else if (place() == kGroup && key() == "pg_desc") {
+      event_.group.description.assign(value, 0, kMaxTraceNameBytes);
     } else if (place() == kArguments && key() == "Process Group Name") {
       event_.group.name.assign(value, 0, kMaxTraceNameBytes);
     } else if (place() == kArguments && key() == "Process Group Description") {
@@ -164,6 +176,8 @@ class PyTorchReader : public JsonReader {
     if (!whole) return;
     if (place() == kDistributedInfo && key() == "world_size") trace_.world_size = *whole;
     if (place() == kDistributedInfo && key() == "rank") trace_.rank = *whole;
+    if (place() == kGroup && key() == "pg_name") event_.group.name = absl::StrCat(*whole);
+    if (place() == kGroup && key() == "pg_size") event_.group.size = *whole;
     // As far as all sums of times are int64.
     constexpr int64_t kLatestBase = 4'000'000'000'000'000'000;
     if (place() == kDocument && key() == "baseTimeNanoseconds")
@@ -184,7 +198,7 @@ class PyTorchReader : public JsonReader {
     if (key() == "In msg nelems") event_.collective_elements = *whole;
     if (key() == "Out msg nelems") event_.collective_outputs = *whole;
     if (key() == "Process Group Name") event_.group.name = absl::StrCat(*whole);
-    if (key() == "Group size") event_.group_size = *whole;
+    if (key() == "Group size") event_.group.size = *whole;
     if (key() == "Sequence number") event_.sequence = *whole;
     if (key() == "Fwd thread id") event_.forward_thread = *whole;
   }
@@ -195,6 +209,8 @@ class PyTorchReader : public JsonReader {
   enum Place {
     kDocument = 1,
     kDistributedInfo,
+    kGroups,  // of the process
+    kGroup,
     kDevices,
     kEvents,
     kEvent,
@@ -217,7 +233,6 @@ class PyTorchReader : public JsonReader {
     int64_t elements = -1;  // of the first input
     int64_t collective_elements = -1;
     int64_t collective_outputs = -1;
-    int64_t group_size = 0;
     int64_t sequence = -1;
     int64_t forward_thread = -1;
     std::array<std::vector<int64_t>, kInputs> dimensions;
@@ -233,10 +248,11 @@ class PyTorchReader : public JsonReader {
       phase = '?';
       has_start = has_correlation = false;
       shapes = types = 0;
-      start_ns = length_ns = correlation = group_size = 0;
+      start_ns = length_ns = correlation = 0;
       elements = collective_elements = collective_outputs = sequence = forward_thread = -1;
       group.name.clear();
       group.description.clear();
+      group.size = 0;
       for (std::vector<int64_t>& shape : dimensions) shape.clear();
       element_bytes = {};
       for (std::string* text : {&name, &category, &type, &collective, &collective_type})
@@ -334,8 +350,7 @@ class PyTorchReader : public JsonReader {
     if (HasPart(name, "ddp.reducer::copy_bucket_to_grad"))
       return KeepHost(HostKind::kCopyFromBucket);
     if (name == "record_param_comms") {
-      event_.elements =
-          event_.collective_elements >= 0 ? event_.collective_elements : event_.collective_outputs;
+      event_.elements = std::max(event_.collective_elements, event_.collective_outputs);
       event_.type = event_.collective_type;
       return KeepCollective(HostKind::kCollective, event_.collective);
     }
@@ -402,8 +417,9 @@ class PyTorchReader : public JsonReader {
   void KeepCollective(HostKind kind, std::string_view name) {
     const std::optional<Collective> collective = CollectiveNamed(name);
     if (name.empty() || !collective) return;
-    if (*collective == Collective::kUnspecified && trace_.other_collective.empty())
-      trace_.other_collective = name;
+    const bool is_of_replicas =
+        *collective == Collective::kAllReduce || *collective == Collective::kBroadcast;
+    if (!is_of_replicas && trace_.other_collective.empty()) trace_.other_collective = name;
     KeepHost(kind, *collective);
   }
 
@@ -412,7 +428,7 @@ class PyTorchReader : public JsonReader {
         {.start_ns = event_.start_ns,
          .end_ns = event_.start_ns + event_.length_ns,
          .number = event_.elements,
-         .group_size = static_cast<int32_t>(std::clamp<int64_t>(event_.group_size, 0, INT32_MAX)),
+         .group_size = static_cast<int32_t>(std::clamp<int64_t>(event_.group.size, 0, INT32_MAX)),
          .group = kind == HostKind::kCollective ? PlaceOfGroup() : -1,
          .element_bytes = BytesOfElement(event_.type),
          .is_whole = IsWholeType(event_.type),
@@ -432,6 +448,7 @@ class PyTorchReader : public JsonReader {
     if (found == groups.end() && groups.size() == kMostGroups) return -1;
     if (found == groups.end()) found = groups.insert(found, event_.group);
     if (found->description.empty()) found->description = event_.group.description;
+    if (found->size <= 0) found->size = event_.group.size;
     return static_cast<int32_t>(found - groups.begin());
   }
 

@@ -56,6 +56,7 @@ struct TraceDeviceWork {
 struct TraceGroup {
   std::string name;
   std::string description;  // "default_pg", "tp"; empty: not recorded
+  int64_t size = 0;         // 0: not recorded
 
   friend bool operator==(const TraceGroup&, const TraceGroup&) = default;
 };
@@ -64,7 +65,7 @@ struct PyTorchTrace {
   std::vector<TraceHostEvent> host;     // by start, of equal ones the longest first
   std::vector<TraceDeviceWork> device;  // by launch
   TensorOperations tensors;             // of operations that recorded their inputs' shapes
-  std::vector<TraceGroup> groups;       // of collectives
+  std::vector<TraceGroup> groups;       // of collectives, and all that the process was in
   std::string other_collective;  // the name of one of another kind than Collective has; empty: none
   int64_t world_size = 0;        // 0: not recorded
   int64_t rank = -1;             // of distributedInfo; -1: not recorded

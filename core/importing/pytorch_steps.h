@@ -29,6 +29,10 @@ struct TracedPiece {
   std::vector<int32_t> launches;  // collectives that are ready when it has ended
   Pass pass = Pass::kOther;
   int32_t link = -1;  // of the forward pass: that it is, or undoes; -1: not known, or several
+  // Of a collective of devices inside the worker, which stands in the computation.
+  Collective collective = Collective::kUnspecified;
+  int64_t size_bytes = 0;
+  std::string group;  // empty: it is a computation
 
   friend bool operator==(const TracedPiece&, const TracedPiece&) = default;
 };
@@ -57,12 +61,18 @@ struct TracedSteps {
   // the pieces, or none.
   SavedTensors saved;
   int64_t group_size = 0;  // workers that were recorded together; 0: not known
+  int64_t devices_per_worker = 1;
   std::vector<std::string> notes;
+};
+
+struct TracedForm {
+  bool cuts_forward = true;    // where one tensor alone goes on
+  std::string gradient_group;  // its name or description; empty: found
 };
 
 // Leaves out the first two steps and those that are shorter than half the median. Of several
 // workers, what the computation waited for collectives is taken out of its times. Failure:
 // INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording`, with what to record instead.
-absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace);
+absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace, const TracedForm& form);
 
 }  // namespace stepcast

@@ -101,10 +101,15 @@ void PyTorchProfile::AddOperations(ProfileDraft& draft) {
   std::vector<int32_t> forward(traced_.saved.links.size(), -1);  // operations, by link
   for (size_t p = 0; p < traced_.pieces.size(); ++p) {
     const TracedPiece& piece = traced_.pieces[p];
-    Operation operation{.name = piece.name, .resource = Resource::kWorker, .pass = piece.pass};
+    const bool is_inside = !piece.group.empty();
+    Operation operation{.name = piece.name,
+                        .resource = is_inside ? Resource::kCollective : Resource::kWorker,
+                        .size_bytes = piece.size_bytes,
+                        .collective = piece.collective,
+                        .pass = piece.pass,
+                        .group = piece.group};
     if (before >= 0) operation.waiting_for.push_back(before);
-    if (piece.pass == Pass::kForward && forward.empty())
-      operation.kept_bytes = traced_.saved.bytes;
+    if (piece.pass == Pass::kForward && forward.empty()) operation.kept_bytes = traced_.saved.bytes;
     if (piece.link >= 0) {
       const auto link = static_cast<size_t>(piece.link);
       if (piece.pass == Pass::kForward) {
@@ -295,9 +300,8 @@ void PyTorchProfile::AddMemoryNotes(std::vector<std::string>& notes) const {
   const std::vector<ForwardLink>& links = traced_.saved.links;
   if (!links.empty()) {
     const auto [least, most] = std::minmax_element(
-        links.begin(), links.end() - 1, [](const ForwardLink& a, const ForwardLink& b) {
-          return a.output_bytes < b.output_bytes;
-        });
+        links.begin(), links.end() - 1,
+        [](const ForwardLink& a, const ForwardLink& b) { return a.output_bytes < b.output_bytes; });
     notes.push_back(absl::StrFormat(
         "Found a forward pass of %d parts, forward/0/%s to forward/%d/%s, each of which hands on "
         "one tensor (%.4g to %.4g MB): a pipeline is cut between them.",
@@ -388,7 +392,8 @@ absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits
                      .model = recording.model,
                      .framework = std::string(kPytorchFramework),
                      .batch_size = recording.batch_size,
-                     .platform = recording.platform};
+                     .platform = recording.platform,
+                     .devices_per_worker = static_cast<int32_t>(traced_.devices_per_worker)};
   AddOperations(draft);
   AddSteps(draft);
   AddBuckets(draft);
@@ -397,6 +402,15 @@ absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits
   absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);
   if (!profile.ok()) return AsImportFaults(profile.status());
   return ImportedProfile{.profile = *std::move(profile), .notes = std::move(notes)};
+}
+
+absl::StatusOr<ImportedProfile> ProfileOf(const PyTorchTrace& trace,
+                                          const PyTorchTraceOptions& options,
+                                          const ProfileLimits& limits, bool cuts_forward) {
+  absl::StatusOr<TracedSteps> traced =
+      FindTracedSteps(trace, {cuts_forward, options.data_parallel_group});
+  if (!traced.ok()) return traced.status();
+  return PyTorchProfile(options, *std::move(traced)).Make(limits);
 }
 
 }  // namespace
@@ -409,16 +423,17 @@ absl::Status CheckPyTorchTraceOptions(const PyTorchTraceOptions& options,
   const double longest = static_cast<double>(limits.max_step_ns) / 1e9;
   if (!(seconds > 0 && seconds <= longest))
     faults.Add("step_seconds", absl::StrCat(seconds, " is not above 0 and at most ", longest));
+  if (options.data_parallel_group.size() > limits.max_text_bytes)
+    faults.Add("data_parallel_group",
+               TooLong(options.data_parallel_group, "max_text_bytes", limits.max_text_bytes));
   if (faults.empty()) return absl::OkStatus();
   return FaultsError("IMPORT_INVALID", std::move(faults).Take());
 }
 
-absl::StatusOr<ImportedProfile> ProfileOfPyTorchTrace(const PyTorchTrace& trace,
-                                                      const PyTorchTraceOptions& options,
-                                                      const ProfileLimits& limits) {
-  absl::StatusOr<TracedSteps> traced = FindTracedSteps(trace);
-  if (!traced.ok()) return traced.status();
-  return PyTorchProfile(options, *std::move(traced)).Make(limits);
+absl::StatusOr<ImportedProfile> ProfileOfPyTorchRank(const PyTorchTrace& trace,
+                                                     const PyTorchTraceOptions& options,
+                                                     const ProfileLimits& limits) {
+  return ProfileOf(trace, options, limits, /*cuts_forward=*/false);
 }
 
 absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
@@ -427,7 +442,7 @@ absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
   if (absl::Status status = CheckPyTorchTraceOptions(options, limits); !status.ok()) return status;
   const absl::StatusOr<PyTorchTrace> trace = ReadPyTorchTrace(recording, limits, stop);
   if (!trace.ok()) return trace.status();
-  return ProfileOfPyTorchTrace(*trace, options, limits);
+  return ProfileOf(*trace, options, limits, /*cuts_forward=*/true);
 }
 
 }  // namespace stepcast

@@ -656,9 +656,8 @@ std::vector<OuterOperation> OuterOperations(const TensorOperations& tensors, int
     if (!outer.empty() && operation->start_ns < outer.back().operation->end_ns) {
       // One of the library's that calls others is what it calls.
       const TensorOperation& around = *outer.back().operation;
-      const bool is_composite =
-          around.rule == kUnknownTensorRule &&
-          HasLibrary(tensors.functions[static_cast<size_t>(around.function)]);
+      const bool is_composite = around.rule == kUnknownTensorRule &&
+                                HasLibrary(tensors.functions[static_cast<size_t>(around.function)]);
       if (rule.is_dropout_mask) outer.back().mask_bytes = rule.mask_bytes;
       if (!is_composite) continue;
       outer.pop_back();
@@ -670,8 +669,7 @@ std::vector<OuterOperation> OuterOperations(const TensorOperations& tensors, int
 }
 
 bool AreAlike(const OuterOperation& a, const OuterOperation& b) {
-  return a.operation->rule == b.operation->rule &&
-         a.operation->function == b.operation->function &&
+  return a.operation->rule == b.operation->rule && a.operation->function == b.operation->function &&
          a.operation->shapes == b.operation->shapes;
 }
 
@@ -720,7 +718,7 @@ std::vector<ForwardLink> LinksOf(const TensorOperations& tensors,
   std::vector<ForwardLink> links;
   std::vector<ForwardPass::Boundary> boundaries = pass.Boundaries();
   if (run.empty()) return links;
-  boundaries.insert(boundaries.begin(), {});
+  boundaries.insert(boundaries.begin(), ForwardPass::Boundary{});
   for (size_t b = 0; b < boundaries.size(); ++b) {
     const bool is_last = b + 1 == boundaries.size();
     const size_t end = is_last ? run.size() : boundaries[b + 1].operation;
@@ -729,13 +727,12 @@ std::vector<ForwardLink> LinksOf(const TensorOperations& tensors,
     auto named = std::find_if(begin, run.begin() + static_cast<ptrdiff_t>(end),
                               [](const TensorOperation* each) { return !IsView(RuleOf(*each)); });
     if (named == run.begin() + static_cast<ptrdiff_t>(end)) named = begin;
-    links.push_back(
-        {.name = NameOf(tensors, **named),
-         .start_ns = (*begin)->start_ns,
-         .first_sequence = (*begin)->sequence,
-         .kept_bytes = (is_last ? pass.Saved().bytes : boundaries[b + 1].kept_bytes) -
-                       boundaries[b].kept_bytes,
-         .output_bytes = is_last ? 0 : boundaries[b + 1].bytes});
+    links.push_back({.name = NameOf(tensors, **named),
+                     .start_ns = (*begin)->start_ns,
+                     .first_sequence = (*begin)->sequence,
+                     .kept_bytes = (is_last ? pass.Saved().bytes : boundaries[b + 1].kept_bytes) -
+                                   boundaries[b].kept_bytes,
+                     .output_bytes = is_last ? 0 : boundaries[b + 1].bytes});
   }
   return links;
 }

@@ -46,11 +46,11 @@ std::optional<uint8_t> RuleOfTensorOperation(std::string_view name);
 
 // Operations of the forward pass, one after the other, that hand on one tensor and no other.
 struct ForwardLink {
-  std::string name;           // of its first operation that has inputs of its own
-  int64_t start_ns = 0;       // of its first
+  std::string name;            // of its first operation that has inputs of its own
+  int64_t start_ns = 0;        // of its first
   int64_t first_sequence = 0;  // of the nodes it made, which are below those of the next link
-  int64_t kept_bytes = 0;     // its share of SavedTensors::bytes
-  int64_t output_bytes = 0;   // of what it hands on; of the last one 0
+  int64_t kept_bytes = 0;      // its share of SavedTensors::bytes
+  int64_t output_bytes = 0;    // of what it hands on; of the last one 0
 };
 
 struct SavedTensors {

@@ -442,6 +442,7 @@ ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
   if (wire.has_pytorch()) {
     PyTorchTraceOptions options{.recording = RecordingOptionsOf(wire.pytorch())};
     if (wire.pytorch().has_step_seconds()) options.step_seconds = wire.pytorch().step_seconds();
+    options.data_parallel_group = wire.pytorch().data_parallel_group();
     call.format = std::move(options);
   }
   return call;

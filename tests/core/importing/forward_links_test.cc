@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -61,31 +61,47 @@ std::vector<Part> PartsOf(const Profile& profile, size_t step) {
                        .forward_ns = length});
     }
     for (const int32_t before : operation.waiting_for) {
-      const bool is_undone = operation.pass == Pass::kBackward &&
-                             operations[Index(before)].pass == Pass::kForward;
+      const bool is_undone =
+          operation.pass == Pass::kBackward && operations[Index(before)].pass == Pass::kForward;
       const bool is_gradient = operation.resource == Resource::kCollective;
       if (is_undone) {
         part_of[i] = part_of[Index(before)];
         parts[Index(part_of[i])].backward_ns += length;
       }
-      if (is_gradient) parts[Index(part_of[Index(before)])].gradients.push_back(operation.size_bytes);
+      if (is_gradient)
+        parts[Index(part_of[Index(before)])].gradients.push_back(operation.size_bytes);
     }
   }
   return parts;
 }
 
-// Against what the file of measurements says of the same recordings, made by another reader.
+// Against what the recorder of the measured pipelines said of the same layers.
 TEST(ForwardLinksTest, PlainTracesAreTheirLayers) {
+  std::ifstream file(std::string(kData) + "pp/plain_and_measured.json");
+  const json told = json::parse(file).at("recordings");
   for (const std::string model : {"alexnet_p", "transformer_p"}) {
-    const auto imported = Import(testing::UnpackedFile(absl::StrCat(kData, "pp/", model, "-plain.json.gz")));
+    const auto imported =
+        Import(testing::UnpackedFile(absl::StrCat(kData, "pp/", model, "-plain.json.gz")));
     ASSERT_TRUE(imported.ok()) << imported.status();
     const Profile& profile = imported->profile;
+    const json& layers = told.at(model).at("layers");
     ASSERT_EQ(profile.steps().size(), 46U);
-    const std::vector<Part> parts = PartsOf(profile, 3);
-    for (const Part& part : parts) {
-      std::cout << part.name << " " << part.output_bytes << " " << part.forward_ns << " " << part.backward_ns << " " << absl::StrJoin(part.gradients, ",") << "\n";
+    for (size_t s = 0; s < profile.steps().size(); ++s) {
+      const std::vector<Part> parts = PartsOf(profile, s);
+      // The last one is the loss.
+      ASSERT_EQ(parts.size(), layers.size() + 1);
+      for (size_t i = 0; i < layers.size(); ++i) {
+        const json& layer = layers[i];
+        EXPECT_EQ(parts[i].name,
+                  absl::StrCat("forward/", i, "/", layer.at("name").get<std::string>()));
+        if (i > 0) EXPECT_EQ(parts[i - 1].output_bytes, layer.at("input_bytes").get<int64_t>());
+        EXPECT_EQ(parts[i].gradients, layer.at("parameters").get<std::vector<int64_t>>());
+        const json& step = told.at(model).at("steps")[s];
+        EXPECT_NEAR(parts[i].forward_ns, 1000 * step.at("forward_us")[i].get<int64_t>(), 60'000);
+        EXPECT_NEAR(parts[i].backward_ns, 1000 * step.at("backward_us")[i].get<int64_t>(), 60'000);
+      }
     }
-    for (const auto& note : imported->notes) std::cout << note << "\n";
+    EXPECT_THAT(imported->notes, Contains(HasSubstr("a pipeline is cut between them")));
   }
 }
 

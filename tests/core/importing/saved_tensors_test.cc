@@ -221,7 +221,7 @@ TEST(SavedTensorsTest, RecordedNetworksKeepWhatAutogradKept) {
     ASSERT_TRUE(imported.ok()) << imported.status();
     int64_t kept = 0;
     for (const Operation& operation : imported->profile.operations()) {
-      EXPECT_TRUE(operation.kept_bytes == 0 || operation.name == "forward") << operation.name;
+      EXPECT_TRUE(operation.kept_bytes == 0 || operation.pass == Pass::kForward) << operation.name;
       kept += operation.kept_bytes;
     }
     std::printf("%-9s autograd kept %7ld bytes, inferred %7ld (%+.2f %%)\n", name.c_str(),
