@@ -387,6 +387,8 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
   StepContent content{.number = step.number, .window = {step.start_ns, step.end_ns}};
   CollectiveEvents collectives;
   const TraceHostEvent* scope = nullptr;
+  int64_t node_end_ns = INT64_MIN;  // of the last of content.nodes
+  int64_t function_end_ns = INT64_MAX;
   auto event =
       std::lower_bound(trace_.host.begin(), trace_.host.end(), step.start_ns,
                        [](const TraceHostEvent& e, int64_t start) { return e.start_ns < start; });
@@ -402,8 +404,18 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
       content.optimizer.reset();
     }
     if (event->kind == EventKind::kGradientScope) scope = &*event;
-    if (event->kind == EventKind::kBackward && event->number >= 0)
-      content.nodes.push_back({event->start_ns, event->number});
+    if (event->kind == EventKind::kBackward && event->number >= 0) {
+      content.nodes.push_back({.start_ns = event->start_ns, .sequence = event->number});
+      node_end_ns = event->end_ns;
+      function_end_ns = INT64_MAX;
+    }
+    if (event->kind == EventKind::kFunction && event->end_ns <= node_end_ns &&
+        event->number == content.nodes.back().sequence)
+      function_end_ns = event->end_ns;
+    // By the engine, after the function.
+    if (event->kind == EventKind::kAddition && event->start_ns >= function_end_ns &&
+        event->end_ns <= node_end_ns)
+      content.nodes.back().added.push_back(event->number);
     if (is_gradient || event->kind == EventKind::kGradientScope ||
         event->kind == EventKind::kBackward)
       content.backward_ns = std::min(content.backward_ns, event->start_ns);

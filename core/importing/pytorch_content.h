@@ -48,6 +48,8 @@ struct SentTensor {
 struct BackwardNode {
   int64_t start_ns = 0;
   int64_t sequence = 0;  // of the operation that it undoes
+  // Elements of its inputs' gradients that were added to what other functions had made of them.
+  std::vector<int64_t> added;
 };
 
 // The content of a step, on the host's clock.

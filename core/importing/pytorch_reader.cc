@@ -331,12 +331,17 @@ class PyTorchReader : public JsonReader {
     constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
     constexpr std::string_view kGradient = "torch::autograd::AccumulateGrad";
     const std::string_view name = event_.name;
+    if (IsAny(name, {"aten::add", "aten::add_"}) && event_.sequence < 0) return KeepAddition();
     if (StartsWithAny(name, {"aten::"})) return KeepTensors();
     if (IsFunction()) KeepTensors();
     if (name == kGradient) return KeepHost(HostKind::kGradient);
     if (StartsWithAny(name, {kEngine})) {
       const bool is_gradient = name.substr(kEngine.size()) == kGradient;
       return is_gradient ? KeepHost(HostKind::kGradientScope) : KeepBackward();
+    }
+    if (event_.sequence >= 0 && event_.category == "cpu_op" && HasPart(name, "Backward")) {
+      event_.elements = event_.sequence;
+      return KeepHost(HostKind::kFunction);
     }
     // Of 2021, when the engine had no event of its own.
     if (event_.category == "Operator" &&
@@ -358,6 +363,11 @@ class PyTorchReader : public JsonReader {
       return KeepCollective(HostKind::kCollectiveCall, name.substr(6));
     if (StartsWithAny(name, {"gloo:", "nccl:", "mpi:", "ucc:"}))
       KeepCollective(HostKind::kCollectiveRun, name.substr(name.find(':') + 1));
+  }
+
+  void KeepAddition() {
+    if (event_.shapes > 1 && event_.elements > 1 && event_.dimensions[0] == event_.dimensions[1])
+      KeepHost(HostKind::kAddition);
   }
 
   void KeepBackward() {

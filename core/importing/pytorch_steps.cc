@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include "core/importing/gradient_buckets.h"
 #include "core/importing/pytorch_content.h"
@@ -145,8 +146,8 @@ void TracedStepsFinder::FindSaved() {
   for (const StepContent& content : contents_) {
     absl::flat_hash_set<int64_t> parameters;
     for (const Gradient& gradient : content.gradients) parameters.insert(gradient.elements);
-    absl::flat_hash_set<int64_t> nodes;
-    for (const BackwardNode& node : content.nodes) nodes.insert(node.sequence);
+    UndoneNodes nodes;
+    for (const BackwardNode& node : content.nodes) nodes.emplace(node.sequence, node.added);
     SavedTensors saved =
         FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns, nodes,
                          parameters, content.gradients.back().start_ns);
@@ -302,6 +303,21 @@ bool AreCompressed(const std::vector<Gradient>& gradients, const std::vector<Sen
   });
 }
 
+// What is sent of a byte of gradients, where it is the same of all.
+std::optional<double> SentShare(const std::vector<Gradient>& gradients,
+                                const std::vector<SentTensor>& buckets) {
+  const int16_t sent = buckets.front().element_bytes;
+  const int16_t whole = gradients.front().element_bytes;
+  const bool are_alike =
+      sent > 0 && whole >= sent &&
+      std::all_of(buckets.begin(), buckets.end(),
+                  [sent](const SentTensor& bucket) { return bucket.element_bytes == sent; }) &&
+      std::all_of(gradients.begin(), gradients.end(),
+                  [whole](const Gradient& gradient) { return gradient.element_bytes == whole; });
+  if (!are_alike) return std::nullopt;
+  return static_cast<double>(sent) / static_cast<double>(whole);
+}
+
 int64_t SentBytesOf(const Gradient& gradient, int16_t bucket_element_bytes) {
   const int16_t bytes = bucket_element_bytes > 0 ? bucket_element_bytes : gradient.element_bytes;
   return gradient.elements * (bytes > 0 ? bytes : kBytesOfFloat);
@@ -381,9 +397,18 @@ absl::Status TracedStepsFinder::ChooseUnits() {
       has_shapes ? "they do not add up from gradients in the order in which these became ready"
                  : "the gradients' sizes were not recorded (record_shapes=True)";
   if (has_type && has_bucket_sizes && AreCompressed(gradients, buckets)) {
-    members.reset();
-    why =
-        "a hook sends the gradients in another type, and caps hold for the bytes of the parameters";
+    const std::optional<double> share = SentShare(gradients, buckets);
+    if (!share) {
+      members.reset();
+      why = "a hook sends the gradients in other types, some smaller than others";
+    } else if (members) {
+      found_.sent_share = *share;
+      found_.notes.push_back(
+          absl::StrFormat("Found a hook that compresses gradients: %.4g bytes are sent of each of "
+                          "theirs. Limits of "
+                          "buckets are of the gradients, times of what is sent.",
+                          *share));
+    }
   }
   if (buckets.empty()) {
     for (size_t i = 0; i < gradients.size(); ++i)

@@ -52,9 +52,10 @@ struct TracedSteps {
   std::vector<TracedCollective> collectives;  // in the order in which they are launched
   std::vector<TracedPiece> pieces;            // in the order in which they run
   std::vector<TracedStep> steps;
-  std::vector<int64_t> gradient_bytes;          // in the order of readiness; empty: not recorded
-  std::vector<size_t> bucket_gradients;         // by recorded bucket, its gradients; empty: none
-  std::vector<int64_t> bucket_bytes;            // recorded all-reduces of gradients, in order
+  std::vector<int64_t> gradient_bytes;   // in the order of readiness; empty: not recorded
+  std::vector<size_t> bucket_gradients;  // by recorded bucket, its gradients; empty: none
+  std::vector<int64_t> bucket_bytes;     // recorded all-reduces of gradients, in order
+  double sent_share = 1;  // what a hook sends of a byte of gradients; all sizes are of what is sent
   std::vector<int64_t> shortest_collective_ns;  // on the wire, parallel to `collectives`; 0: none
   bool has_gpu = false;
   // Of the forward pass, of the step that keeps the most; 0 bytes: not known. It has the links of

@@ -173,7 +173,7 @@ void PyTorchProfile::AddSteps(ProfileDraft& draft) const {
 // All-reduces of other things than gradients are buckets of their own.
 void PyTorchProfile::AddBuckets(ProfileDraft& draft) const {
   if (traced_.bucket_bytes.empty()) return;
-  RecordedBuckets buckets;
+  RecordedBuckets buckets{.sent_share = traced_.sent_share};
   size_t next = 0;
   int64_t left = 0;
   for (const TracedCollective& collective : traced_.collectives) {
@@ -245,7 +245,9 @@ void PyTorchProfile::AddBucketNotes(std::vector<std::string>& notes) const {
         absl::StrCat("Found buckets: ", items.size(), " of ", ListOf(items), kReady, "."));
     return;
   }
-  const std::vector<size_t> by_rule = AssignBuckets(traced_.gradient_bytes, {});
+  const double share = traced_.sent_share;
+  const std::vector<size_t> by_rule = AssignBuckets(
+      traced_.gradient_bytes, AsSent(Buckets{}, RecordedBuckets{.sent_share = share}));
   if (traced_.bucket_gradients.empty()) {
     notes.push_back(absl::StrCat(
         "Found no buckets, since the model was recorded without DistributedDataParallel, and so "
@@ -264,8 +266,8 @@ void PyTorchProfile::AddBucketNotes(std::vector<std::string>& notes) const {
         CapsThatMake(traced_.gradient_bytes, traced_.bucket_gradients);
     if (caps && caps->most < INT64_MAX) {
       absl::StrAppendFormat(&note, "; a cap of %.2f to %.2f MiB makes them.",
-                            static_cast<double>(caps->least) / kMebibyte,
-                            static_cast<double>(caps->most) / kMebibyte);
+                            static_cast<double>(caps->least) / share / kMebibyte,
+                            static_cast<double>(caps->most) / share / kMebibyte);
     } else {
       absl::StrAppend(&note, caps ? "." : "; no cap makes them.");
     }

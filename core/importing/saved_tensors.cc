@@ -6,8 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-
 namespace stepcast {
 
 namespace {
@@ -273,6 +271,7 @@ struct Storage {
   bool is_parameter = false;
   std::optional<size_t> made_by;  // an operation; none: it was there before
   size_t last_read_by = 0;
+  size_t awaited = 0;  // times that it is known to be read again
 };
 
 // A tensor that nothing has read yet.
@@ -315,8 +314,9 @@ class ForwardPass {
     kBegins,  // likewise, and its inputs are kept until then
   };
 
-  // `mask_bytes`: of a dropout.
-  void Run(const TensorOperation& operation, int64_t mask_bytes, Again again) {
+  // `mask_bytes`: of a dropout. `read_again`: elements of inputs that are.
+  void Run(const TensorOperation& operation, int64_t mask_bytes, Again again,
+           const std::vector<int64_t>& read_again) {
     const TensorRule& rule = RuleOf(operation);
     keeps_ = again == Again::kNo;
     runs_.push_back({.kept_before = bytes_});
@@ -328,7 +328,9 @@ class ForwardPass {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if ((rule.reads >> i & 1) == 0 || ElementsOf(operation, i) <= 1) continue;
       inputs[i] = Read(operation.shapes[i], operation.element_bytes[i]);
+      runs_.back().reads.push_back(*inputs[i]);
     }
+    for (const int64_t elements : read_again) Await(inputs, operation, elements);
     keeps_ = again != Again::kYes;
     if (again == Again::kBegins) {
       for (const std::optional<size_t>& input : inputs) {
@@ -383,6 +385,7 @@ class ForwardPass {
   struct OneRun {
     int64_t kept_before = 0;
     std::optional<size_t> changed;  // the storage that it made nothing new of
+    std::vector<size_t> reads;      // storages
   };
   // Tensors that are made before an operation and needed by it, or after.
   struct Crossing {
@@ -393,15 +396,39 @@ class ForwardPass {
 
   size_t Place() const { return runs_.size() - 1; }
 
+  void Await(const std::array<std::optional<size_t>, TensorOperation::kInputs>& inputs,
+             const TensorOperation& operation, int64_t elements) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i] || ElementsOf(operation, i) != elements) continue;
+      ++storages_[*inputs[i]].awaited;
+      return;
+    }
+  }
+
+  // The last operation that reads a storage. One that was to be read again and was not found is
+  // taken to be read by the next operation that joins tensors of its size, as residuals are joined.
+  size_t LastReadOf(const Storage& storage) const {
+    if (storage.awaited == 0) return storage.last_read_by;
+    for (size_t i = storage.last_read_by + 1; i < runs_.size(); ++i) {
+      if (runs_[i].reads.size() > 1 &&
+          std::any_of(runs_[i].reads.begin(), runs_[i].reads.end(), [&](size_t read) {
+            return storages_[read].elements == storage.elements && storages_[read].made_by;
+          }))
+        return i;
+    }
+    return runs_.size() - 1;
+  }
+
   std::vector<Crossing> Crossings() const {
     std::vector<Crossing> crossings(runs_.size() + 1);
     for (size_t s = 0; s < storages_.size(); ++s) {
       const Storage& storage = storages_[s];
-      if (!storage.made_by || storage.is_parameter || storage.last_read_by <= *storage.made_by)
-        continue;
+      if (!storage.made_by || storage.is_parameter) continue;
+      const size_t last_read = LastReadOf(storage);
+      if (last_read <= *storage.made_by) continue;
       const int64_t bytes = std::max<int64_t>(0, storage.bytes);
       Crossing& begin = crossings[*storage.made_by + 1];
-      Crossing& end = crossings[storage.last_read_by + 1];
+      Crossing& end = crossings[last_read + 1];
       begin = {begin.tensors + 1, begin.storages + s, begin.bytes + bytes};
       end = {end.tensors - 1, end.storages - s, end.bytes - bytes};
     }
@@ -518,9 +545,17 @@ class ForwardPass {
       }
     }
     if (const auto known = known_.find(shape); known != known_.end()) {
-      const auto kept = std::find_if(known->second.rbegin(), known->second.rend(),
+      const auto last = known->second.rend();
+      const auto awaited = std::find_if(known->second.rbegin(), last, [this](size_t storage) {
+        return storages_[storage].awaited > 0;
+      });
+      if (awaited != last) {
+        --storages_[*awaited].awaited;
+        return *awaited;
+      }
+      const auto kept = std::find_if(known->second.rbegin(), last,
                                      [this](size_t storage) { return storages_[storage].is_kept; });
-      return kept == known->second.rend() ? known->second.back() : *kept;
+      return kept == last ? known->second.back() : *kept;
     }
     storages_.push_back(
         {.elements = elements, .is_parameter = parameter_elements_.contains(elements)});
@@ -750,7 +785,7 @@ std::optional<uint8_t> RuleOfTensorOperation(std::string_view name) {
 }
 
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
-                              const absl::flat_hash_set<int64_t>& nodes,
+                              const UndoneNodes& nodes,
                               const absl::flat_hash_set<int64_t>& parameter_elements,
                               int64_t until_ns) {
   const std::vector<OuterOperation> outer = OuterOperations(tensors, from_ns, to_ns);
@@ -766,7 +801,7 @@ SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, 
     if (!nodes.contains(sequence) || last_of[sequence] != i) continue;
     run_again += again[i] == ForwardPass::Again::kNo ? 0 : 1;
     run.push_back(outer[i].operation);
-    pass.Run(*outer[i].operation, outer[i].mask_bytes, again[i]);
+    pass.Run(*outer[i].operation, outer[i].mask_bytes, again[i], nodes.at(sequence));
   }
   SavedTensors saved = pass.Saved();
   saved.run_again = run_again;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
 namespace stepcast {
@@ -62,20 +63,23 @@ struct SavedTensors {
   std::vector<ForwardLink> links;
 };
 
-// The tensors kept by operations that begin in a span of time and made one of `nodes`, the sequence
-// numbers of the functions that the backward pass ran: of those with the same number the last one
-// did. Operations within others are part of them.
+// The functions that the backward pass ran, by sequence number: elements of their inputs' gradients
+// that were added to others, so that what each input is was read once more afterwards.
+using UndoneNodes = absl::flat_hash_map<int64_t, std::vector<int64_t>>;
+
+// The tensors kept by operations that begin in a span of time and made one of `nodes`: of those
+// with the same number the last one did. Operations within others are part of them.
 //
 // A recording does not say which tensor an input is, so that is inferred: it is the latest tensor
 // of its shape that nothing has read yet; where there is none, one that was read before, and one
-// that is kept already before others; else it was not made by an operation: a parameter, which is
-// not counted, where one has as many elements (`parameter_elements`), or a part of the batch. A
-// concatenation, whose inputs not all versions record, reads all that nothing has read yet.
-// Operations that run again between `to_ns` and `until_ns` (activation checkpointing) keep nothing
-// but the inputs of the first one of a piece.
+// that is known to be read again, or is kept already, before others; else it was not made by an
+// operation: a parameter, which is not counted, where one has as many elements
+// (`parameter_elements`), or a part of the batch. A concatenation, whose inputs not all versions
+// record, reads all that nothing has read yet. Operations that run again between `to_ns` and
+// `until_ns` (activation checkpointing) keep nothing but the inputs of the first one of a piece.
 // Cost: linear.
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
-                              const absl::flat_hash_set<int64_t>& nodes,
+                              const UndoneNodes& nodes,
                               const absl::flat_hash_set<int64_t>& parameter_elements,
                               int64_t until_ns = std::numeric_limits<int64_t>::min());
 

@@ -1,8 +1,9 @@
 // Pipelines that real PyTorch trained over gloo, predicted from a recording of one process.
 //
 // The data: two models, two and three stages, one to three replicas, on shaped links of 119.55 MB/s
-// of payload; forward, backward and optimizer of each layer as one process recorded them. Beside
-// the recording there are only constants of the host: what a stage and a send take of it.
+// of payload; forward, backward and optimizer of each layer as the import finds them in the trace
+// of one process. Beside the recording there are only constants of the host: what a stage and a
+// send take of it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,9 +17,12 @@
 
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/importing/pytorch_trace.h"
 #include "core/pipeline/shares.h"
 #include "core/pipeline/simulation.h"
 #include "core/pipeline/stage_cut.h"
+#include "tests/core/importing/forward_parts.h"
+#include "tests/core/importing/unpacked_file.h"
 #include "tests/support/profile_json.h"
 
 namespace stepcast::pipeline_testbed_test {
@@ -68,7 +72,8 @@ int64_t BytesOf(const json& layer) {
 
 PipelineJob JobOf(const json& recording, const json& point) {
   const json& layers = recording.at("layers");
-  const auto cuts = point.at("boundaries").get<std::vector<size_t>>();
+  auto cuts = point.at("boundaries").get<std::vector<size_t>>();
+  cuts.back() = layers.size();  // with the loss
   const auto m = point.at("microbatches").get<int32_t>();
   PipelineJob job;
   job.layout.schedule = point.at("schedule") == "gpipe" ? PipelineSchedule::kGpipe
@@ -140,6 +145,37 @@ PipelineJob JobOf(const json& recording, const json& point) {
   return job;
 }
 
+// The layers of a trace, and what each took in every step.
+json RecordingOf(const std::string& model) {
+  const std::string text =
+      testing::UnpackedFile(STEPCAST_SOURCE_DIR "/tests/data/pp/" + model + "-plain.json.gz");
+  TextSource source(text);
+  const auto imported = ImportPyTorchTrace(
+      source, {.recording = {.batch_size = 32, .platform = {.bandwidth_bytes_per_second = 1e9}}},
+      {}, NeverStop);
+  EXPECT_TRUE(imported.ok()) << imported.status();
+  const Profile& profile = imported->profile;
+  size_t optimizer = 0;
+  while (profile.operations()[optimizer].name != "optimizer") ++optimizer;
+  json recording = {{"layers", json::array()}, {"steps", json::array()}};
+  for (size_t s = 0; s < profile.steps().size(); ++s) {
+    const RecordedStep& step = profile.steps()[s];
+    json times = {{"optimizer_us",
+                   static_cast<double>(step.end_ns[optimizer] - step.start_ns[optimizer]) / 1e3}};
+    int64_t input_bytes = 0;
+    for (const testing::ForwardPart& part : testing::ForwardPartsOf(profile, s)) {
+      if (s == 0)
+        recording["layers"].push_back(
+            {{"input_bytes", input_bytes}, {"parameters", part.gradients}});
+      input_bytes = part.output_bytes;
+      times["forward_us"].push_back(static_cast<double>(part.forward_ns) / 1e3);
+      times["backward_us"].push_back(static_cast<double>(part.backward_ns) / 1e3);
+    }
+    recording["steps"].push_back(times);
+  }
+  return recording;
+}
+
 struct Errors {
   double sum = 0;
   double worst = 0;
@@ -151,10 +187,13 @@ struct Errors {
 TEST(PipelineTestbedTest, StepsPerSecondOfRealPipelines) {
   const json data =
       testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/pp/plain_and_measured.json");
+  std::map<std::string, json> recordings;
   std::map<std::string, Errors> errors;
   for (const json& point : data.at("measured")) {
     if (point.at("send_after_allreduce").get<bool>()) continue;
-    const json& recording = data.at("recordings").at(point.at("model").get<std::string>());
+    const auto model = point.at("model").get<std::string>();
+    if (!recordings.contains(model)) recordings[model] = RecordingOf(model);
+    const json& recording = recordings[model];
     const auto shares = SharesOf(JobOf(recording, point), NeverStop);
     ASSERT_TRUE(shares.ok()) << shares.status();
     const double error = 100 * (1 / shares->step_seconds / point.at("mean").get<double>() - 1);
