@@ -201,9 +201,9 @@ class AllReduceResolver {
 
   // Of a profile of parameter servers, what its workers upload.
   bool IsGradient(const Operation& operation) const {
-    return profile_.has_collectives() ? operation.resource == Resource::kCollective &&
-                                            operation.collective == Collective::kAllReduce
-                                      : operation.resource == Resource::kUplink;
+    return profile_.has_collectives()
+               ? IsAcrossWorkers(operation) && operation.collective == Collective::kAllReduce
+               : operation.resource == Resource::kUplink;
   }
   static std::string GroupPath(size_t group, const char* field) {
     return absl::StrCat(At("groups.groups"), "[", group, "].", field);
@@ -294,8 +294,7 @@ class AllReduceResolver {
       if (group.threads.has_value()) check(GroupPath(i, "threads"), *group.threads);
     }
     for (const Operation& operation : profile_.operations()) {
-      all_have_some =
-          all_have_some && (operation.resource != Resource::kCollective || IsGradient(operation));
+      all_have_some = all_have_some && (!IsAcrossWorkers(operation) || IsGradient(operation));
     }
     if (draft_.threads.has_value()) {
       job_.threads = *draft_.threads;

@@ -160,7 +160,9 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
 }
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
-  const auto& [workers, bandwidth, communication, offsets, groups, assumed] = scenario;
+  const auto& [workers, bandwidth, communication, offsets, groups, pipeline, assumed] = scenario;
+  // Runs of pipelines are not kept.
+  static_cast<void>(pipeline);
   // Only this of what is assumed makes a run more.
   bytes.Add(assumed.Has(Assumed::kLinkRate));
   bytes.Add(workers);
