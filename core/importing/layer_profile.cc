@@ -83,7 +83,7 @@ std::vector<std::string> NotesOn(const LayerTable& table) {
   for (const TrainingLayer& layer : table.layers) {
     for (const ParameterTensor& tensor : layer.parameters) bytes += tensor.size_bytes;
     forward_ns += layer.forward_ns;
-    backward_ns += layer.backward_ns;
+    backward_ns += layer.backward_ns + layer.backward_weight_ns.value_or(0);
   }
   return {absl::StrFormat(
               "Found a table of %d layers, which run one after the other: %.3f ms of forward and "

@@ -26,15 +26,23 @@ enum Column : size_t {
   kName,
   kForward,
   kBackward,
+  kBackwardInput,
+  kBackwardWeight,
   kActivation,
   kParameters,
   kKept,
   kOptimizer,
   kColumns
 };
-constexpr std::array<const char*, kColumns> kColumnNames = {
-    "name",       "forward_ms",  "backward_ms", "activation_bytes", "parameter_bytes",
-    "kept_bytes", "optimizer_ms"};
+constexpr std::array<const char*, kColumns> kColumnNames = {"name",
+                                                            "forward_ms",
+                                                            "backward_ms",
+                                                            "backward_input_ms",
+                                                            "backward_weight_ms",
+                                                            "activation_bytes",
+                                                            "parameter_bytes",
+                                                            "kept_bytes",
+                                                            "optimizer_ms"};
 constexpr char kSeparators[] = ",;\t";
 
 // The next line of a text, without its end; the text is what follows.
@@ -106,10 +114,19 @@ class TableParser {
       }
       columns_.push_back(column);
     }
-    for (const Column needed : {kForward, kBackward}) {
-      if (std::find(columns_.begin(), columns_.end(), needed) == columns_.end())
-        Fault(absl::StrCat("the table has no column ", kColumnNames[needed]));
+    const bool is_split = Has(kBackwardInput) && Has(kBackwardWeight);
+    if (!Has(kForward)) Fault("the table has no column forward_ms");
+    if (!Has(kBackward) && !is_split) {
+      Fault(
+          "the table has no column backward_ms, nor both backward_input_ms and "
+          "backward_weight_ms");
+    } else if (Has(kBackward) && (Has(kBackwardInput) || Has(kBackwardWeight))) {
+      Fault("the table has the column backward_ms, and its parts, too: which?");
     }
+  }
+
+  bool Has(Column column) const {
+    return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
   }
 
   void ReadRow(const Cells& cells) {
@@ -125,7 +142,8 @@ class TableParser {
       const std::string& cell = cells[i];
       if (column == kName && !cell.empty()) layer.name = cell;
       if (column == kForward) layer.forward_ns = TimeOf(column, cell);
-      if (column == kBackward) layer.backward_ns = TimeOf(column, cell);
+      if (column == kBackward || column == kBackwardInput) layer.backward_ns = TimeOf(column, cell);
+      if (column == kBackwardWeight) layer.backward_weight_ns = TimeOf(column, cell);
       if (column == kOptimizer) table_.optimizer_ns += TimeOf(column, cell);
       if (column == kActivation) layer.output_bytes = BytesOf(column, cell);
       if (column == kKept) layer.kept_bytes = BytesOf(column, cell);
@@ -178,7 +196,8 @@ bool IsLayerTable(std::string_view text) {
     const Cells cells = CellsOf(line.substr(0, 4096));
     return cells.size() > 1 && std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
              const std::string name = absl::AsciiStrToLower(cell);
-             return name == kColumnNames[kForward] || name == kColumnNames[kBackward];
+             return name == kColumnNames[kForward] || name == kColumnNames[kBackward] ||
+                    name == kColumnNames[kBackwardInput];
            });
   }
   return false;

@@ -20,8 +20,9 @@ struct LayerTable {
 // True if the first line that is neither blank nor a comment names columns of such a table.
 bool IsLayerTable(std::string_view text);
 
-// Columns, in any order, divided by commas, semicolons or tabs: forward_ms and backward_ms, which
-// are required, name (else the row's number), activation_bytes (of the output, of one micro-batch),
+// Columns, in any order, divided by commas, semicolons or tabs: forward_ms and backward_ms, or
+// instead of it backward_input_ms and backward_weight_ms, which are required, name (else the row's
+// number), activation_bytes (of the output, of one micro-batch),
 // parameter_bytes, kept_bytes (until the backward pass) and optimizer_ms, each 0 where it is not
 // given. Blank lines and those that begin with # are passed over. Adds a fault at `line N` for each
 // value that is missing, no number or out of bounds, for each column that is unknown or there

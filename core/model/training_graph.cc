@@ -1,5 +1,6 @@
 #include "core/model/training_graph.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -127,9 +128,19 @@ TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int6
              .output_bytes = layer.output_bytes},
             layer.forward_ns);
   }
+  const bool is_split = std::any_of(layers.begin(), layers.end(), [](const TrainingLayer& layer) {
+    return layer.backward_weight_ns.has_value();
+  });
   std::vector<int32_t> reduced;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-    compute({.name = "backward/" + layer->name, .pass = Pass::kBackward}, layer->backward_ns);
+    if (is_split) {
+      compute({.name = "backward_input/" + layer->name, .pass = Pass::kBackwardInput},
+              layer->backward_ns);
+      compute({.name = "backward_weight/" + layer->name, .pass = Pass::kBackwardWeight},
+              layer->backward_weight_ns.value_or(0));
+    } else {
+      compute({.name = "backward/" + layer->name, .pass = Pass::kBackward}, layer->backward_ns);
+    }
     for (auto tensor = layer->parameters.rbegin(); tensor != layer->parameters.rend(); ++tensor) {
       reduced.push_back(add({.name = "all_reduce/" + tensor->name,
                              .resource = Resource::kCollective,

@@ -57,7 +57,9 @@ TEST(ForwardLinksTest, PlainTracesAreTheirLayers) {
         const json& layer = layers[i];
         EXPECT_EQ(parts[i].name,
                   absl::StrCat("forward/", i, "/", layer.at("name").get<std::string>()));
-        if (i > 0) EXPECT_EQ(parts[i - 1].output_bytes, layer.at("input_bytes").get<int64_t>());
+        if (i > 0) {
+          EXPECT_EQ(parts[i - 1].output_bytes, layer.at("input_bytes").get<int64_t>());
+        }
         EXPECT_EQ(parts[i].gradients, layer.at("parameters").get<std::vector<int64_t>>());
         const json& step = told.at(model).at("steps")[s];
         EXPECT_NEAR(parts[i].forward_ns, 1000 * step.at("forward_us")[i].get<int64_t>(), 60'000);

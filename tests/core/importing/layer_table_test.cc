@@ -14,6 +14,7 @@ namespace {
 
 using ::stepcast::testing::Told;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 absl::StatusOr<ImportedProfile> Import(std::string_view text) {
@@ -57,6 +58,21 @@ TEST(LayerTableTest, ATableIsAStepThatAPipelineCanBeCutFrom) {
     EXPECT_EQ(operations[5].size_bytes, 8000);
     EXPECT_TRUE(imported->profile.has_collectives());
   }
+}
+
+TEST(LayerTableTest, BackwardTimesMayStandApart) {
+  const auto imported = Import(
+      "forward_ms,backward_input_ms,backward_weight_ms,parameter_bytes\n"
+      "1,2,3,8\n1,2,4,0\n");
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  std::vector<std::tuple<std::string, Pass>> backward;
+  for (const Operation& operation : imported->profile.operations())
+    if (operation.name.starts_with("backward"))
+      backward.emplace_back(operation.name, operation.pass);
+  EXPECT_THAT(backward, ElementsAre(std::tuple("backward_input/1", Pass::kBackwardInput),
+                                    std::tuple("backward_weight/1", Pass::kBackwardWeight),
+                                    std::tuple("backward_input/0", Pass::kBackwardInput),
+                                    std::tuple("backward_weight/0", Pass::kBackwardWeight)));
 }
 
 TEST(LayerTableTest, EachFaultNamesItsLine) {
