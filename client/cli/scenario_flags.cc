@@ -20,6 +20,9 @@
 #include "client/cli/parsed_option.h"
 #include "client/cli/quantity.h"
 
+#include "core/importing/collective_benchmark.h"
+#include "server/convert/scenario_convert.h"
+
 namespace stepcast::client {
 
 namespace {
@@ -43,6 +46,16 @@ absl::StatusOr<std::map<std::string, int32_t>> ReadPriorities(const std::string&
   if (priorities->empty())
     return absl::InvalidArgumentError(absl::StrCat(InputAt(path).Name(), " names no transfer"));
   return priorities;
+}
+
+absl::StatusOr<std::vector<MeasuredCollective>> ReadMeasured(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadTextInput(path, "what nccl-tests print");
+  if (!text.ok()) return text.status();
+  auto points = ReadCollectiveBenchmark(*text, {});
+  if (!points.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat(InputAt(path).Name(), ": ", std::string(points.status().message())));
+  return points;
 }
 
 absl::StatusOr<std::vector<int64_t>> ParseOffsets(const std::string& text) {
@@ -361,6 +374,19 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   options.push_back(AddChoiceOption(
       app, "--algorithm", CollectiveAlgorithms(), "How a collective travels (default: ring)",
       [this](v1::AllReduce::Algorithm value) { collectives().set_algorithm(value); }));
+  options.push_back(AddParsedOption(app, "--measured", "FILE",
+                                    "Collectives take the times that a benchmark of them measured, "
+                                    "as nccl-tests, OSU's or Intel's "
+                                    "MPI benchmarks print them or in a table, and in between what "
+                                    "a line between two points says; "
+                                    "-: standard input",
+                                    ReadMeasured,
+                                    [this](const std::vector<MeasuredCollective>& points) {
+                                      collectives().set_algorithm(v1::AllReduce::MEASURED);
+                                      collectives().clear_measured();
+                                      for (const MeasuredCollective& point : points)
+                                        *collectives().add_measured() = server::ToWire(point);
+                                    }));
   options.push_back(AddValueOption<int32_t>(
       app, "--workers-per-node", "N",
       "Workers that share a node and its link (default 1); more need --intra-bandwidth",

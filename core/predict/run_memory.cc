@@ -80,7 +80,8 @@ void AddFusion(const Fusion& fusion, Bytes& bytes) {
     bytes.Add(cap);
   };
   if (const auto* recorded = std::get_if<RecordedBuckets>(&fusion)) {
-    const auto& [sizes, rule] = *recorded;
+    const auto& [sizes, rule, sent_share] = *recorded;
+    bytes.Add(sent_share);
     bytes.Add(static_cast<uint64_t>(sizes.size()));
     for (const int64_t size : sizes) bytes.Add(size);
     bytes.Add(rule.has_value());

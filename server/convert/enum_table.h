@@ -114,7 +114,7 @@ inline constexpr EnumTable<v1::AllReduce::Algorithm, CollectiveAlgorithm, 7> kCo
      {v1::AllReduce::MEASURED, CollectiveAlgorithm::kMeasured},
      {v1::AllReduce::GLOO, CollectiveAlgorithm::kGloo},
      {v1::AllReduce::NCCL, CollectiveAlgorithm::kNccl}}};
-inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarning::Reason, 7>
+inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarning::Reason, 8>
     kFitWarningReasons{
         {{v1::FitCollectivesResponse::Warning::BANDWIDTH_NOT_TOLD,
           FitWarning::Reason::kBandwidthNotTold},
@@ -128,7 +128,9 @@ inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarni
          {v1::FitCollectivesResponse::Warning::TWO_WORKERS_ONLY,
           FitWarning::Reason::kTwoWorkersOnly},
          {v1::FitCollectivesResponse::Warning::ALGORITHM_FAILS,
-          FitWarning::Reason::kAlgorithmFails}}};
+          FitWarning::Reason::kAlgorithmFails},
+         {v1::FitCollectivesResponse::Warning::POINTS_FOLLOW_NO_LINE,
+          FitWarning::Reason::kNoLine}}};
 inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 6>
     kCollectiveBottlenecks{
         {{v1::CollectiveReport::COMPUTATION, CollectiveBottleneck::kComputation},

@@ -427,8 +427,13 @@ v1::ConfidenceInterval WireInterval(const Fitted& fitted, double level) {
 v1::Scenario WireScenario(const CollectiveFit& fit) {
   v1::Scenario wire;
   v1::AllReduce& job = *wire.mutable_all_reduce();
-  job.set_algorithm(WireOf(kCollectiveAlgorithms, fit.algorithm));
   if (fit.workers_per_node > 1) job.set_workers_per_node(fit.workers_per_node);
+  if (!fit.points.empty()) {
+    job.set_algorithm(v1::AllReduce::MEASURED);
+    for (const MeasuredCollective& point : fit.points) *job.add_measured() = ToWire(point);
+    return wire;
+  }
+  job.set_algorithm(WireOf(kCollectiveAlgorithms, fit.algorithm));
   const AllReduceLimits limits;
   const double bandwidth = fit.bandwidth.value;
   if (bandwidth >= Bandwidth::kMinBytesPerSecond && bandwidth <= Bandwidth::kMaxBytesPerSecond) {
