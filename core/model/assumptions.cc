@@ -31,6 +31,8 @@ class AssumptionTeller {
       TellOfCollectives(scenario_.all_reduce());
     }
     if (scenario_.pipeline.has_value()) TellOfPipeline(*scenario_.pipeline);
+    if (scenario_.change != nullptr)
+      told_.insert(told_.end(), scenario_.change->told.begin(), scenario_.change->told.end());
     return std::move(told_);
   }
 
