@@ -83,9 +83,11 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
     }
     query.scenarios.push_back(*std::move(scenario));
   }
+  if (draft.plan.has_value()) CheckPlan("plan", *draft.plan, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *std::move(options);
+  query.plan = draft.plan;
   return query;
 }
 
@@ -116,9 +118,15 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
     return status;
   ThroughputAnswer answer;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    answer.predictions.push_back(points.Summarize(wanted[i]));
+    Prediction prediction = points.Summarize(wanted[i]);
     // An equal scenario's may have been assumed where this one's were asked for.
-    answer.predictions.back().scenario.assumed = query.scenarios[i].assumed;
+    prediction.scenario.assumed = query.scenarios[i].assumed;
+    if (query.plan.has_value()) {
+      prediction.forecast =
+          ForecastOf(*query.plan, prediction.scenario, prediction.examples_per_second,
+                     prediction.run_interval.lower, prediction.run_interval.upper);
+    }
+    answer.predictions.push_back(std::move(prediction));
   }
   answer.simulation = points.Statistics();
   return answer;

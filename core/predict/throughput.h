@@ -19,6 +19,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/training_plan.h"
 #include "core/predict/what_if.h"
 
 namespace stepcast {
@@ -161,6 +162,7 @@ struct Prediction {
   // Two, the faster first, where runs do not agree on one throughput; else none.
   std::vector<Regime> regimes;
   std::optional<CollectiveReport> collectives;  // none with parameter servers
+  std::optional<TrainingForecast> forecast;     // of the query's plan
 };
 
 // The number that a decision should rest on: examples_per_second, but where all runs of the start
@@ -179,12 +181,14 @@ struct ThroughputDraft {
   std::vector<int32_t> worker_counts;
   std::optional<ScenarioDraft> scenario;
   SimulationOptionsDraft options;
+  std::optional<TrainingPlan> plan;
 };
 
 // A checked request.
 struct ThroughputQuery {
   std::vector<Scenario> scenarios;
   SimulationOptions options;
+  std::optional<TrainingPlan> plan;
 };
 
 inline constexpr size_t kMaxScenarios = 1024;
