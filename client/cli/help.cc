@@ -7,12 +7,14 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/characters.h"
@@ -27,14 +29,48 @@ constexpr size_t kNameColumns = 28;
 constexpr size_t kMaxLines = 60;
 constexpr char kOwnGroup[] = "Options";
 
-// The flags of shared groups that most questions need.
-constexpr std::string_view kCommonFlags[] = {
-    "--servers",       "--cluster",          "--bandwidth",       "--sync",
-    "--worker-group",  "--all-reduce",       "--algorithm",       "--latency",
-    "--order",         "--workers-per-node", "--intra-bandwidth", "--bucket-cap",
-    "--sharding",      "--batch-size",       "--global-batch",    "--accumulate",
-    "--compute-speed", "--epochs",           "--dataset",         "--pipeline",
-    "--seed",          "--time-budget"};
+// The flags of shared groups that most questions need, those first that most do: of a command
+// whose help would be too long, the last ones are left to --help-all.
+constexpr std::string_view kCommonFlags[] = {"--cluster",
+                                             "--bandwidth",
+                                             "--workers-per-node",
+                                             "--intra-bandwidth",
+                                             "--latency",
+                                             "--algorithm",
+                                             "--all-reduce",
+                                             "--servers",
+                                             "--sharding",
+                                             "--batch-size",
+                                             "--bucket-cap",
+                                             "--global-batch",
+                                             "--accumulate",
+                                             "--pipeline",
+                                             "--compute-speed",
+                                             "--epochs",
+                                             "--dataset",
+                                             "--worker-group",
+                                             "--sync",
+                                             "--order"};
+
+// The flags of single commands that few questions need.
+constexpr std::string_view kRareFlags[] = {"--currency",
+                                           "--current-servers",
+                                           "--current-workers",
+                                           "--rescale-time",
+                                           "--server-hour",
+                                           "--first-cap",
+                                           "--threads",
+                                           "--max-partitions",
+                                           "--without",
+                                           "--variation",
+                                           "--etag",
+                                           "--common-variation",
+                                           "--overlap-slowdown",
+                                           "--collective-slowdown",
+                                           "--max-servers",
+                                           "--graph",
+                                           "--variables",
+                                           "--display-name"};
 
 // The examples of each command, by its words.
 const std::map<std::string, std::vector<std::string>>& Examples() {
@@ -97,30 +133,45 @@ std::string FullName(const CLI::App& command) {
   return words.empty() ? "stepcast" : absl::StrCat("stepcast ", words);
 }
 
-bool IsCommon(const CLI::Option& option) {
-  if (option.get_group() == kOwnGroup) return true;
+// True where an option has its name among the first `count` of a list.
+bool IsAmong(const CLI::Option& option, const std::string_view* list, size_t count) {
   const std::vector<std::string>& names = option.get_lnames();
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return std::find(std::begin(kCommonFlags), std::end(kCommonFlags), "--" + name) !=
-           std::end(kCommonFlags);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::find(list, list + count, "--" + name) != list + count;
   });
 }
 
-// The words of `text` in lines that are indented by `indent` columns, behind a first line of which
-// `used` columns are taken.
-std::string Wrapped(const std::string& text, size_t used, size_t indent) {
+// True where --help shows an option, with `count` of the common flags.
+bool IsShown(const CLI::Option& option, size_t count) {
+  if (option.get_required()) return true;
+  if (option.get_group() == kOwnGroup) return !IsAmong(option, kRareFlags, std::size(kRareFlags));
+  return IsAmong(option, kCommonFlags, count);
+}
+
+// The words of `text` in lines that are indented by `indent` columns; the first line stands behind
+// as many. A semicolon at the end of a line of `text` ends a line.
+std::string Wrapped(const std::string& text, size_t indent) {
   std::string out;
-  size_t column = used;
-  for (const absl::string_view word :
-       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
-    const bool fits = column + (column > indent ? 1 : 0) + word.size() <= kColumns;
-    if (!fits) {
-      absl::StrAppend(&out, "\n", std::string(indent, ' '));
-      column = indent;
+  size_t column = indent;
+  const auto break_line = [&] {
+    absl::StrAppend(&out, "\n", std::string(indent, ' '));
+    column = indent;
+  };
+  const std::string spaced = absl::StrReplaceAll(text, {{";\n", "; \n "}});
+  for (const absl::string_view word : absl::StrSplit(spaced, ' ', absl::SkipEmpty())) {
+    if (word == "\n") {
+      break_line();
+      continue;
     }
-    if (column > indent) absl::StrAppend(&out, " "), ++column;
-    absl::StrAppend(&out, word);
-    column += word.size();
+    for (const absl::string_view part : absl::StrSplit(word, '\n', absl::SkipEmpty())) {
+      if (column > indent && column + 1 + part.size() > kColumns) break_line();
+      if (column > indent) {
+        absl::StrAppend(&out, " ");
+        ++column;
+      }
+      absl::StrAppend(&out, part);
+      column += part.size();
+    }
   }
   return out;
 }
@@ -132,16 +183,20 @@ std::string Row(const std::string& name, const std::string& text) {
   } else {
     row.resize(kNameColumns, ' ');
   }
-  return absl::StrCat(row, Wrapped(text, kNameColumns, kNameColumns), "\n");
+  return absl::StrCat(row, Wrapped(text, kNameColumns), "\n");
 }
 
 class HelpText : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
-    if (mode == CLI::AppFormatMode::All) return Text(*app, true);
-    const std::string all = Text(*app, true);
-    if (std::count(all.begin(), all.end(), '\n') < static_cast<int64_t>(kMaxLines)) return all;
-    return Text(*app, false);
+    std::string text = Text(*app, std::nullopt);
+    const auto is_long = [&] {
+      return std::count(text.begin(), text.end(), '\n') >= static_cast<int64_t>(kMaxLines);
+    };
+    if (mode == CLI::AppFormatMode::All) return text;
+    for (size_t count = std::size(kCommonFlags) + 1; count-- > 0 && is_long();)
+      text = Text(*app, count);
+    return text;
   }
 
  private:
@@ -167,11 +222,12 @@ class HelpText : public CLI::Formatter {
     return Row(name, text);
   }
 
-  static std::string Group(const CLI::App& app, const std::string& group, bool all, int& left_out) {
+  static std::string Group(const CLI::App& app, const std::string& group,
+                           std::optional<size_t> count, int& left_out) {
     std::string rows;
     for (const CLI::Option* option : app.get_options()) {
       if (option->get_group() != group || !option->nonpositional()) continue;
-      if (all || IsCommon(*option)) {
+      if (!count.has_value() || IsShown(*option, *count)) {
         absl::StrAppend(&rows, OptionRow(*option));
       } else {
         ++left_out;
@@ -187,8 +243,9 @@ class HelpText : public CLI::Formatter {
     return rows.empty() ? "" : absl::StrCat("\nSubcommands:\n", rows);
   }
 
-  std::string Text(const CLI::App& app, bool all) const {
-    std::string text = absl::StrCat(Wrapped(app.get_description(), 0, 0), "\n");
+  // The help with all flags, or with so many of the common ones.
+  std::string Text(const CLI::App& app, std::optional<size_t> count) const {
+    std::string text = absl::StrCat(Wrapped(app.get_description(), 0), "\n");
     std::string usage = make_usage(&app, FullName(app));
     absl::StrAppend(&text, usage);
     std::string positionals;
@@ -199,7 +256,7 @@ class HelpText : public CLI::Formatter {
     if (!positionals.empty()) absl::StrAppend(&text, "\nPositionals:\n", positionals);
     int left_out = 0;
     for (const std::string& group : app.get_groups()) {
-      if (!group.empty()) absl::StrAppend(&text, Group(app, group, all, left_out));
+      if (!group.empty()) absl::StrAppend(&text, Group(app, group, count, left_out));
     }
     absl::StrAppend(&text, Commands(app));
     if (left_out > 0)

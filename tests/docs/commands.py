@@ -26,6 +26,7 @@ WHY_NOT = {
     "cluster": "a Kubernetes cluster",
     "docker": "a container engine",
     "gpu": "a GPU",
+    "kubectl": "kubectl, which Debian's kubernetes-client has",
     "install": "root, a network and a machine to change",
     "long": "minutes of a processor",
     "postgres": "a PostgreSQL server",

@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """The documents say what is so: commands print what is written, links lead somewhere, generated pages are up to date.
 
 docs_test.py --write [PAGE...] prints outputs and generated pages anew, in place. It needs STEPCAST and STEPCASTD in the
