@@ -103,7 +103,7 @@ def main(server, path, profile_id, most):
                 print(f"{prediction.scenario.workers:3d} workers: {prediction.examples_per_second:7.1f} examples/s, "
                       f"95 % of runs {run.lower:.1f} to {run.upper:.1f}")  # fmt: skip
         except grpc.RpcError as error:
-            print(f"{error.code().name}: {error.details()}")
+            print(f"error: {error.code().name}: {error.details()}")
             faults = details_of(error, error_details_pb2.BadRequest)
             for fault in faults.field_violations if faults else ():
                 print(f"  {fault.field}: {fault.description}")

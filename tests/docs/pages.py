@@ -84,13 +84,14 @@ class Page:
 
     def about(self):
         """The first sentence below the title."""
-        text = []
-        for line in self.lines[1:]:
+        text, fenced = [], {index for block in self.blocks for index in range(block.first - 1, block.first + len(block.lines) + 1)}
+        for index, line in enumerate(self.lines[1:], 1):
             if text and not line.strip():
                 break
-            if line.strip() and not line.startswith(("#", "<!--", "[", "!")):
+            if line.strip() and index not in fenced and not line.startswith(("#", "<!--", "[", "!", "20")):
                 text.append(line.strip())
-        return re.split(r"(?<=[.:]) ", " ".join(text))[0].rstrip(":")
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text))
+        return re.split(r"(?<=[.:]) ", plain)[0].rstrip(":")
 
     def anchors(self):
         """The headings as GitHub names them."""
