@@ -250,13 +250,15 @@ struct FishParts {
   std::vector<std::string> valued;    // flags whose value is the next word
 };
 
-// `above`: the flags of commands above that may stand behind this one.
+// Adds `app`, which is reached by `words`, and all below it. What falls through, at the program,
+// may stand behind every command.
 void AppendFish(const CLI::App& app, const std::string& program, const std::string& words,
-                std::vector<const CLI::Option*> flags, FishParts& parts) {
-  const std::string start =
-      absl::StrCat("complete -c ", program, " -n ",
-                   FishQuoted(absl::StrCat("__", program, "_at '", words, "'")));
-  if (!app.get_fallthrough()) flags.clear();
+                FishParts& parts) {
+  const std::string everywhere = absl::StrCat("complete -c ", program);
+  const std::string start = absl::StrCat(
+      everywhere, " -n ", FishQuoted(absl::StrCat("__", program, "_at '", words, "'")));
+  const std::string flag_start = words.empty() && app.get_fallthrough() ? everywhere : start;
+  std::vector<const CLI::Option*> flags;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
     if (!option->get_positional()) {
@@ -275,9 +277,13 @@ void AppendFish(const CLI::App& app, const std::string& program, const std::stri
       if (needs_value) parts.valued.push_back("--" + name);
     }
     for (const std::string& name : option->get_snames()) absl::StrAppend(&names, " -s ", name);
-    absl::StrAppend(&parts.lines, start, names, needs_value ? " -r" : "",
-                    FishValues(ValuesOf(option->get_type_name(), "")), " -d ",
-                    FishQuoted(option->get_description()), "\n");
+    const std::string values = ValuesOf(option->get_type_name(), "");
+    // A value that is not a file excludes files.
+    absl::StrAppend(&parts.lines, flag_start, names,
+                    !needs_value     ? ""
+                    : values == "@f" ? " -r"
+                                     : " -x",
+                    FishValues(values), " -d ", FishQuoted(option->get_description()), "\n");
   }
   for (const std::string& name : CommandNames(app)) {
     const CLI::App& below = *app.get_subcommand(name);
@@ -285,7 +291,7 @@ void AppendFish(const CLI::App& app, const std::string& program, const std::stri
                     "\n");
     const std::string path = words.empty() ? name : absl::StrCat(words, " ", name);
     parts.commands.push_back(FishQuoted(path));
-    AppendFish(below, program, path, flags, parts);
+    AppendFish(below, program, path, parts);
   }
 }
 
@@ -323,7 +329,7 @@ std::string ZshCompletion(const CLI::App& program) { return WithCases(kZshScript
 
 std::string FishCompletion(const CLI::App& program) {
   FishParts parts;
-  AppendFish(program, program.get_name(), "", {}, parts);
+  AppendFish(program, program.get_name(), "", parts);
   std::sort(parts.valued.begin(), parts.valued.end());
   parts.valued.erase(std::unique(parts.valued.begin(), parts.valued.end()), parts.valued.end());
   return absl::StrReplaceAll(kFishScript, {{"PROGRAM", program.get_name()},
