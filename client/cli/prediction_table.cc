@@ -22,11 +22,13 @@ struct AssumedFlag {
   std::string_view field;
   const char* noun;
   const char* flags;
-  bool is_kind = false;
+  const char* line = "";  // the begin of a line of its own, which has the whole sentence
 };
 constexpr AssumedFlag kAssumedFlags[] = {
-    {"scenario.parameter_servers.servers", "", "--servers", true},
-    {"scenario.all_reduce", "", "--all-reduce", true},
+    {"scenario.parameter_servers.servers", "", "--servers", "kind of job: "},
+    {"scenario.all_reduce", "", "--all-reduce", "kind of job: "},
+    {"scenario.change.fixed_fraction", "", "--batch-fixed, --batch-recording", "batch: "},
+    {"scenario.change.second_profile", "", "--batch-recording", "batch: "},
     {"scenario.parameter_servers.transfer_order", "", "--order"},
     {"scenario.parameter_servers.whole_stream", "", "--multiplexing"},
     {"scenario.parameter_servers.turns.bytes", "", "--turns, --equal-shares"},
@@ -36,6 +38,14 @@ constexpr AssumedFlag kAssumedFlags[] = {
     {"scenario.all_reduce.latency_seconds", "latency ", "--latency"},
     {"scenario.all_reduce.intra_node_latency_seconds", "latency inside a node ", "--intra-latency"},
     {"scenario.all_reduce.buckets", "buckets of ", "--bucket-cap"}};
+
+const AssumedFlag& FlagOf(const v1::Assumption& assumption) {
+  static constexpr AssumedFlag kNone{"", "", ""};
+  const auto* const flag =
+      std::find_if(std::begin(kAssumedFlags), std::end(kAssumedFlags),
+                   [&](const AssumedFlag& known) { return known.field == assumption.field(); });
+  return flag != std::end(kAssumedFlags) ? *flag : kNone;
+}
 
 // 1, 2, 3, 5 as `1-3, 5`.
 std::string CountsText(const std::vector<int32_t>& counts) {
@@ -244,22 +254,19 @@ std::string WarningsText(const Predictions& predictions) {
 }
 
 std::string AssumptionsText(const google::protobuf::RepeatedPtrField<v1::Assumption>& assumptions) {
-  std::string kind;
+  std::string lines;
   std::string others;
   for (const v1::Assumption& assumption : assumptions) {
-    const auto* const flag =
-        std::find_if(std::begin(kAssumedFlags), std::end(kAssumedFlags),
-                     [&](const AssumedFlag& known) { return known.field == assumption.field(); });
-    const bool known = flag != std::end(kAssumedFlags);
-    const std::string how = known ? absl::StrCat(" (", flag->flags, ")") : "";
-    if (known && flag->is_kind) {
-      kind = absl::StrCat("kind of job: ", assumption.message(), how, "\n");
+    const AssumedFlag& flag = FlagOf(assumption);
+    const std::string how = *flag.flags != '\0' ? absl::StrCat(" (", flag.flags, ")") : "";
+    if (*flag.line != '\0') {
+      absl::StrAppend(&lines, flag.line, assumption.message(), how, "\n");
     } else {
-      absl::StrAppend(&others, others.empty() ? "assumed: " : ", ", known ? flag->noun : "",
-                      assumption.value(), how);
+      absl::StrAppend(&others, others.empty() ? "assumed: " : ", ", flag.noun, assumption.value(),
+                      how);
     }
   }
-  return kind + others + (others.empty() ? "" : "\n");
+  return lines + others + (others.empty() ? "" : "\n");
 }
 
 std::string AssumptionsText(const Predictions& predictions) {
@@ -267,7 +274,8 @@ std::string AssumptionsText(const Predictions& predictions) {
   for (const v1::Prediction& prediction : predictions) {
     for (const v1::Assumption& assumption : prediction.assumptions()) {
       const bool known = std::any_of(told.begin(), told.end(), [&](const v1::Assumption& earlier) {
-        return earlier.field() == assumption.field() && earlier.value() == assumption.value();
+        return earlier.field() == assumption.field() &&
+               (earlier.value() == assumption.value() || *FlagOf(assumption).line != '\0');
       });
       if (!known) *told.Add() = assumption;
     }

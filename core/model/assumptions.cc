@@ -29,6 +29,8 @@ class AssumptionTeller {
     } else {
       TellOfCollectives(scenario_.all_reduce());
     }
+    if (scenario_.change != nullptr)
+      told_.insert(told_.end(), scenario_.change->told.begin(), scenario_.change->told.end());
     return std::move(told_);
   }
 

@@ -83,6 +83,26 @@ std::string_view ResourceName(Resource resource) {
   return "RESOURCE_UNSPECIFIED";
 }
 
+std::string_view PassName(Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return "FORWARD";
+    case Pass::kBackward:
+      return "BACKWARD";
+    case Pass::kBackwardInput:
+      return "BACKWARD_INPUT";
+    case Pass::kBackwardWeight:
+      return "BACKWARD_WEIGHT";
+    case Pass::kOptimizer:
+      return "OPTIMIZER";
+    case Pass::kOther:
+      return "OTHER";
+    case Pass::kUnspecified:
+      break;
+  }
+  return "PASS_UNSPECIFIED";
+}
+
 Profile::Profile(std::shared_ptr<const ProfileDraft> content)
     : content_(std::move(content)),
       has_collectives_(std::any_of(

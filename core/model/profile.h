@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -54,6 +55,23 @@ enum class Collective : uint8_t {
   kBroadcast,
 };
 
+// The part of a training step that an operation belongs to.
+enum class Pass : uint8_t {
+  kUnspecified,
+  kForward,
+  kBackward,  // of the input's gradient and of the weights'
+  kBackwardInput,
+  kBackwardWeight,
+  kOptimizer,
+  kOther,
+};
+
+// FORWARD, BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, OPTIMIZER, OTHER; PASS_UNSPECIFIED.
+std::string_view PassName(Pass pass);
+
+// The name of the group of a job's replicas.
+inline constexpr std::string_view kDataParallelGroup = "DATA_PARALLEL";
+
 // seconds_per_byte * size + seconds, computed by the receiver of a tensor (ICPE 2020, 3.2.1).
 struct ParsingOverhead {
   double seconds_per_byte = 0;
@@ -71,6 +89,7 @@ struct Platform {
 };
 
 inline constexpr int64_t kMaxKeptBytes = int64_t{1} << 44;  // 16 TiB
+inline constexpr int32_t kMaxDevicesPerWorker = 65'536;
 
 struct Operation {
   std::string name;
@@ -84,9 +103,22 @@ struct Operation {
   // Of kWorker: bytes of what a forward computation keeps until its gradient has been computed; 0:
   // nothing, or not known.
   int64_t kept_bytes = 0;
+  Pass pass = Pass::kUnspecified;
+  // Of kWorker: bytes of what a forward computation hands on, which a later stage of a pipeline
+  // needs, and whose gradient is as large; 0: nothing, or not known.
+  int64_t output_bytes = 0;
+  // Of kCollective: the workers that do it together. Empty or kDataParallelGroup: those of the
+  // job, one of each replica; another name: devices inside one replica.
+  std::string group;
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };
+
+// True of what grows with the number of a job's workers, false of what stays inside each.
+inline bool IsAcrossWorkers(const Operation& operation) {
+  return operation.resource == Resource::kCollective &&
+         (operation.group.empty() || operation.group == kDataParallelGroup);
+}
 
 // One recorded step; both vectors are parallel to the operations.
 struct RecordedStep {
@@ -214,6 +246,7 @@ struct ProfileDraft {
   // Share of a worker's step in which its device waits for its host, from 0 to 1; none: not known.
   std::optional<double> device_idle_fraction;
   std::optional<JobRecording> recording;  // none: of one worker
+  int32_t devices_per_worker = 1;         // of which one replica of the recorded job is made
 
   friend bool operator==(const ProfileDraft&, const ProfileDraft&) = default;
 };
@@ -223,6 +256,8 @@ struct ProfileDraft {
 inline constexpr std::string_view kPytorchFramework = "pytorch";
 inline constexpr std::string_view kZooFramework = "model zoo";
 inline constexpr std::string_view kLayersFramework = "layer profile";
+
+struct AppliedChange;  // job_change.h
 
 class Profile {
  public:
@@ -237,6 +272,7 @@ class Profile {
   int32_t batch_size() const { return content_->batch_size; }
   const Platform& platform() const { return content_->platform; }
   int32_t parameter_servers() const { return content_->parameter_servers; }
+  int32_t devices_per_worker() const { return content_->devices_per_worker; }
   const std::vector<Operation>& operations() const { return content_->operations; }
   const std::vector<RecordedStep>& steps() const { return steps_of(0); }
   // Of all workers that were recorded, whichever of them this is of (OfWorkers).
@@ -268,6 +304,14 @@ class Profile {
   // transfers together lasted 1.02 of either at least: they waited for each other. Times as if each
   // transfer were alone are not such, nor those of the zoo and of layers, which nobody recorded.
   bool knows_transfer_order() const { return knows_transfer_order_; }
+  // The change that made it of a recorded one; null: it is as recorded.
+  const std::shared_ptr<const AppliedChange>& change() const { return change_; }
+  // The same profile, which says so.
+  Profile WithChange(std::shared_ptr<const AppliedChange> change) const {
+    Profile changed = *this;
+    changed.change_ = std::move(change);
+    return changed;
+  }
   // Of the recorded steps, from a step's start to its last end.
   double mean_step_ns() const { return (*mean_step_ns_)[Index(RecordedAs(0))]; }
 
@@ -283,6 +327,7 @@ class Profile {
   std::shared_ptr<const ProfileDraft> content_;
   std::shared_ptr<const std::vector<double>> mean_step_ns_;  // by worker of the content
   std::vector<int32_t> workers_;  // of the content, of which this is; empty: of all
+  std::shared_ptr<const AppliedChange> change_;
   bool has_collectives_ = false;
   bool knows_transfer_order_ = false;
 };

@@ -45,6 +45,7 @@ class ScenarioResolver {
     if (!LinkRateIsMeasured()) scenario_.assumed.Add(Assumed::kLinkRate);
     ResolveStartOffsets();
     ResolveWorkerGroups();
+    scenario_.change = profile_.change();
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
     return std::move(scenario_);
   }

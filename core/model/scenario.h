@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -211,6 +212,7 @@ struct Scenario {
   std::vector<int64_t> start_offsets_ns;   // empty, or one a worker
   std::vector<WorkerGroup> worker_groups;  // empty: all as recorded; else every field is set
   AssumedValues assumed;
+  std::shared_ptr<const AppliedChange> change;  // the profile's
 
   bool has_servers() const { return std::holds_alternative<ParameterServers>(communication); }
   // 0 where workers meet in collectives.

@@ -108,7 +108,9 @@ class OperationRules {
     if (known && resource != Resource::kWorker) CheckKind(index, resource);
     CheckSize(index, operation);
     CheckCollective(index, operation);
-    CheckKept(index, operation);
+    CheckBytesOfWorker(index, "kept_bytes", operation.kept_bytes, "keeps", resource);
+    CheckBytesOfWorker(index, "output_bytes", operation.output_bytes, "hands on", resource);
+    CheckPassAndGroup(index, operation);
     if (operation.parameter.size() > limits_.max_name_bytes) {
       faults_.Add(PathOf(index, "parameter"),
                   TooLong(operation.parameter, "max_name_bytes", limits_.max_name_bytes));
@@ -194,18 +196,28 @@ class OperationRules {
     }
   }
 
-  void CheckKept(size_t index, const Operation& operation) {
-    const int64_t bytes = operation.kept_bytes;
+  void CheckBytesOfWorker(size_t index, const char* field, int64_t bytes, const char* verb,
+                          Resource resource) {
     if (bytes < 0) {
-      faults_.Add(PathOf(index, "kept_bytes"), absl::StrCat(bytes, " is a negative size"));
+      faults_.Add(PathOf(index, field), absl::StrCat(bytes, " is a negative size"));
     } else if (bytes > kMaxKeptBytes) {
-      faults_.Add(PathOf(index, "kept_bytes"),
+      faults_.Add(PathOf(index, field),
                   absl::StrCat(bytes, " is above the maximum of ", kMaxKeptBytes));
-    } else if (bytes > 0 && operation.resource != Resource::kWorker &&
-               operation.resource != Resource::kUnspecified) {
-      faults_.Add(PathOf(index, "kept_bytes"),
-                  absl::StrCat(bytes, ": only a WORKER keeps anything"));
+    } else if (bytes > 0 && resource != Resource::kWorker && resource != Resource::kUnspecified) {
+      faults_.Add(PathOf(index, field), absl::StrCat(bytes, ": only a WORKER ", verb, " anything"));
     }
+  }
+
+  void CheckPassAndGroup(size_t index, const Operation& operation) {
+    if (operation.pass > Pass::kOther)
+      faults_.Add(PathOf(index, "pass"),
+                  absl::StrCat(static_cast<int>(operation.pass), " is no known pass"));
+    if (operation.group.size() > limits_.max_name_bytes)
+      faults_.Add(PathOf(index, "group"),
+                  TooLong(operation.group, "max_name_bytes", limits_.max_name_bytes));
+    if (!operation.group.empty() && operation.resource != Resource::kCollective)
+      faults_.Add(PathOf(index, "group"),
+                  absl::StrCat(Quoted(operation.group), ": only a COLLECTIVE has a group"));
   }
 
   void CheckDependencies() {
@@ -320,7 +332,7 @@ void CheckBucketSizes(const ProfileDraft& draft, FaultList& faults) {
   int64_t left = sizes.front();
   for (size_t i = 0; i < draft.operations.size(); ++i) {
     const Operation& operation = draft.operations[i];
-    if (operation.collective != Collective::kAllReduce) continue;
+    if (operation.collective != Collective::kAllReduce || !IsAcrossWorkers(operation)) continue;
     if (left == 0 && ++bucket < sizes.size()) left = sizes[bucket];
     left = bucket < sizes.size() ? left - operation.size_bytes : -1;
     if (left >= 0) continue;
@@ -380,6 +392,8 @@ std::vector<Fault> ValidateProfile(const ProfileDraft& draft, const ProfileLimit
     faults.Add("parameter_servers",
                absl::StrCat(draft.parameter_servers, ": a profile with collectives has none"));
   }
+  CheckCount("devices_per_worker", draft.devices_per_worker, "max_devices_per_worker",
+             kMaxDevicesPerWorker, faults);
   CheckOperations(draft, limits, faults);
   CheckSteps(draft, limits, faults);
   CheckRecordedBuckets(draft, faults);

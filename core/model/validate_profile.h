@@ -36,12 +36,12 @@ void CheckBuckets(std::string_view path, const Buckets& buckets, FaultList& faul
 //
 // Rules: at least one operation and one step; names unique and not empty; resources known; indices
 // in range; no cycle (its operations are named); transfers and collectives with a size, nothing
-// else with one; kept bytes of a worker's computations alone; either collectives or parameter
-// servers; recorded buckets that the all-reduces fill; no negative size, time or overhead; no end
-// before its start; steps as long as the graph; every number finite; some recorded computation or
-// transfer in each step, so that no step takes no time; a recording of several workers with as many
-// steps and runs of each as it says, in the order of time; all limits. Cost: linear in the draft's
-// size.
+// else with one; kept and output bytes of a worker's computations alone, groups of collectives
+// alone; either collectives or parameter servers; recorded buckets that the all-reduces fill; no
+// negative size, time or overhead; no end before its start; steps as long as the graph; every
+// number finite; some recorded computation or transfer in each step, so that no step takes no time;
+// a recording of several workers with as many steps and runs of each as it says, in the order of
+// time; all limits. Cost: linear in the draft's size.
 std::vector<Fault> ValidateProfile(const ProfileDraft& draft, const ProfileLimits& limits);
 
 }  // namespace stepcast

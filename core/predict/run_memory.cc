@@ -160,7 +160,8 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
 }
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
-  const auto& [workers, bandwidth, communication, offsets, groups, assumed] = scenario;
+  const auto& [workers, bandwidth, communication, offsets, groups, assumed, change] = scenario;
+  static_cast<void>(change);  // the profile's digest has it
   // Only this of what is assumed makes a run more.
   bytes.Add(assumed.Has(Assumed::kLinkRate));
   bytes.Add(workers);

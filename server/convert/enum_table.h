@@ -56,6 +56,13 @@ inline constexpr EnumTable<v1::Operation::Collective, Collective, 4> kCollective
      {v1::Operation::REDUCE_SCATTER, Collective::kReduceScatter},
      {v1::Operation::ALL_GATHER, Collective::kAllGather},
      {v1::Operation::BROADCAST, Collective::kBroadcast}}};
+inline constexpr EnumTable<v1::Operation::Pass, Pass, 6> kPasses{
+    {{v1::Operation::FORWARD, Pass::kForward},
+     {v1::Operation::BACKWARD, Pass::kBackward},
+     {v1::Operation::BACKWARD_INPUT, Pass::kBackwardInput},
+     {v1::Operation::BACKWARD_WEIGHT, Pass::kBackwardWeight},
+     {v1::Operation::OPTIMIZER, Pass::kOptimizer},
+     {v1::Operation::OTHER, Pass::kOther}}};
 inline constexpr EnumTable<v1::AllReduce::Algorithm, CollectiveAlgorithm, 7> kCollectiveAlgorithms{
     {{v1::AllReduce::RING, CollectiveAlgorithm::kRing},
      {v1::AllReduce::HIERARCHICAL, CollectiveAlgorithm::kHierarchical},

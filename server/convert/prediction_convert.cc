@@ -89,11 +89,32 @@ v1::SimulationStatistics ToWire(const SimulationStatistics& simulation, double e
   return wire;
 }
 
+ProfileSource ChangeOf(const v1::JobChange& wire) {
+  ProfileSource source;
+  JobChange& change = source.change;
+  if (wire.has_batch_size()) change.batch_size = wire.batch_size();
+  if (wire.has_fixed_fraction()) change.fixed_fraction = wire.fixed_fraction();
+  if (wire.has_accumulate()) change.accumulate = wire.accumulate();
+  if (wire.has_compute_speed_factor()) change.compute_speed_factor = wire.compute_speed_factor();
+  if (wire.has_gradient_bytes_factor()) change.gradient_bytes_factor = wire.gradient_bytes_factor();
+  if (wire.has_global_batch_size()) change.global_batch_size = wire.global_batch_size();
+  if (wire.has_second_inline_profile()) {
+    source.second = FromWire(wire.second_inline_profile());
+  } else if (wire.has_second_profile()) {
+    source.second = wire.second_profile();
+  }
+  return source;
+}
+
 PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire) {
   PredictThroughputCall call{.source = SourceOf(wire)};
   FaultList faults;
   ThroughputDraft& draft = call.draft;
   for (const v1::Scenario& scenario : wire.scenarios()) {
+    if (scenario.has_change()) {
+      faults.Add(absl::StrCat("scenarios[", draft.scenarios.size(), "].change"),
+                 "given, but a request is about one job: its change stands in scenario.change");
+    }
     draft.scenarios.push_back(
         FromWire(scenario, absl::StrCat("scenarios[", draft.scenarios.size(), "]"), faults));
   }

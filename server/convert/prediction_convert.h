@@ -15,12 +15,19 @@
 
 namespace stepcast::server {
 
+// The change of a job, which is not recorded yet.
+ProfileSource ChangeOf(const v1::JobChange& wire);
+
 // The source of a request's profile. Of any message with a `source`: they are all the same.
 template <typename Request>
 ProfileSource SourceOf(const Request& wire) {
-  if (wire.has_inline_profile()) return FromWire(wire.inline_profile());
-  if (wire.has_profile()) return wire.profile();
-  return std::monostate();
+  ProfileSource source = ChangeOf(wire.scenario().change());
+  if (wire.has_inline_profile()) {
+    source.recorded = FromWire(wire.inline_profile());
+  } else if (wire.has_profile()) {
+    source.recorded = wire.profile();
+  }
+  return source;
 }
 
 PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire);

@@ -42,6 +42,14 @@ Operation OperationFromWire(const v1::Operation& wire, size_t index, FaultList& 
   }
   operation.stream = wire.stream();
   operation.kept_bytes = wire.kept_bytes();
+  if (wire.pass() != v1::Operation::PASS_UNSPECIFIED) {
+    const std::string path = v1::Operation::Pass_IsValid(wire.pass())
+                                 ? ""
+                                 : absl::StrCat("operations[", index, "].pass");
+    operation.pass = CoreOf(kPasses, wire.pass(), path, faults).value_or(Pass::kUnspecified);
+  }
+  operation.output_bytes = wire.output_bytes();
+  operation.group = wire.group();
   return operation;
 }
 
@@ -57,6 +65,9 @@ v1::Operation OperationToWire(const Operation& operation) {
     wire.set_collective(WireOf(kCollectives, operation.collective));
   wire.set_stream(operation.stream);
   wire.set_kept_bytes(operation.kept_bytes);
+  if (operation.pass != Pass::kUnspecified) wire.set_pass(WireOf(kPasses, operation.pass));
+  wire.set_output_bytes(operation.output_bytes);
+  wire.set_group(operation.group);
   return wire;
 }
 
@@ -193,6 +204,7 @@ ProfileInput FromWire(const v1::Profile& wire) {
   }
   if (wire.has_device_idle_fraction()) draft.device_idle_fraction = wire.device_idle_fraction();
   if (wire.has_recording()) draft.recording = RecordingFromWire(wire.recording(), faults);
+  if (wire.devices_per_worker() != 0) draft.devices_per_worker = wire.devices_per_worker();
   input.faults = std::move(faults).Take();
   return input;
 }
@@ -222,6 +234,8 @@ v1::Profile ToWire(const ProfileDraft& draft) {
   }
   if (draft.device_idle_fraction) wire.set_device_idle_fraction(*draft.device_idle_fraction);
   if (draft.recording) *wire.mutable_recording() = RecordingToWire(*draft.recording);
+  // Unset where it is the default: so profiles from before there was any have the same bytes.
+  if (draft.devices_per_worker != 1) wire.set_devices_per_worker(draft.devices_per_worker);
   return wire;
 }
 

@@ -55,6 +55,13 @@ Collective CollectiveFromName(const std::string& name) {
   return Collective::kUnspecified;
 }
 
+Pass PassFromName(const std::string& name) {
+  for (int i = 1; i <= static_cast<int>(Pass::kOther); ++i) {
+    if (name == PassName(static_cast<Pass>(i))) return static_cast<Pass>(i);
+  }
+  return Pass::kUnspecified;
+}
+
 Operation OperationFromJson(const Json& json) {
   Operation operation;
   Read(json, "name", operation.name);
@@ -68,6 +75,10 @@ Operation OperationFromJson(const Json& json) {
     operation.collective = CollectiveFromName(collective->get<std::string>());
   ReadInteger(json, "stream", operation.stream);
   ReadInteger(json, "kept_bytes", operation.kept_bytes);
+  if (const Json* pass = Find(json, "pass"))
+    operation.pass = PassFromName(pass->get<std::string>());
+  ReadInteger(json, "output_bytes", operation.output_bytes);
+  Read(json, "group", operation.group);
   return operation;
 }
 
@@ -101,6 +112,7 @@ ProfileDraft ProfileFromJson(const nlohmann::json& json) {
   ReadInteger(json, "batch_size", draft.batch_size);
   if (const Json* platform = Find(json, "platform")) draft.platform = PlatformFromJson(*platform);
   ReadInteger(json, "parameter_servers", draft.parameter_servers);
+  ReadInteger(json, "devices_per_worker", draft.devices_per_worker);
   if (const Json* operations = Find(json, "operations")) {
     for (const Json& operation : *operations)
       draft.operations.push_back(OperationFromJson(operation));

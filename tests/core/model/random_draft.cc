@@ -26,6 +26,10 @@ Operation RandomOperation(Random& random, int32_t index, int32_t servers) {
   operation.parameter = "variable" + std::to_string(index / 3);
   if (operation.resource == Resource::kWorker && index % 2 == 0)
     operation.kept_bytes = Upto(random, 1'000'000);
+  if (operation.resource == Resource::kWorker && index % 3 == 0) {
+    operation.pass = static_cast<Pass>(Upto(random, 7));
+    operation.output_bytes = Upto(random, 1'000'000);
+  }
   for (int32_t before = 0; before < index; ++before) {
     if (random.Below(4) == 0) operation.waiting_for.push_back(before);
   }

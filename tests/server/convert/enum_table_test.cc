@@ -35,6 +35,7 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kWarningReasons);
   ExpectComplete(kFitWarningReasons);
   ExpectComplete(kCollectives);
+  ExpectComplete(kPasses);
   ExpectComplete(kCollectiveAlgorithms);
   ExpectComplete(kStarts);
   ExpectComplete(kHorizons);

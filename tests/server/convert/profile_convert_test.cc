@@ -19,7 +19,10 @@ TEST(ProfileConvertTest, CollectivesStreamsAndBucketsComeBackAsTheyWere) {
   draft.operations = {{.name = "backward",
                        .resource = Resource::kWorker,
                        .stream = 63,
-                       .kept_bytes = 5'000'000'000}};
+                       .kept_bytes = 5'000'000'000,
+                       .pass = Pass::kBackwardWeight,
+                       .output_bytes = 6'000'000'000}};
+  draft.devices_per_worker = 32;
   for (const Collective kind : {Collective::kAllReduce, Collective::kReduceScatter,
                                 Collective::kAllGather, Collective::kBroadcast}) {
     draft.operations.push_back({.name = absl::StrCat("collective ", static_cast<int>(kind)),
@@ -27,7 +30,8 @@ TEST(ProfileConvertTest, CollectivesStreamsAndBucketsComeBackAsTheyWere) {
                                 .size_bytes = 1000,
                                 .waiting_for = {0},
                                 .parameter = "w",
-                                .collective = kind});
+                                .collective = kind,
+                                .group = kind == Collective::kBroadcast ? "tp" : ""});
   }
   draft.steps = {{.start_ns = {0, 5, 5, 5, 5}, .end_ns = {5, 5, 5, 5, 5}}};
   const std::vector<std::optional<RecordedBuckets>> recorded = {
