@@ -174,6 +174,34 @@ PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire) {
   return call;
 }
 
+namespace {
+
+v1::PipelineReport PipelineReportToWire(const PipelineReport& report) {
+  v1::PipelineReport wire;
+  wire.set_idle_fraction(report.idle_fraction);
+  wire.set_bubble_fraction(report.bubble_fraction);
+  wire.set_transfer_fraction(report.transfer_fraction);
+  wire.set_reduction_fraction(report.reduction_fraction);
+  wire.set_imbalance_fraction(report.imbalance_fraction);
+  wire.set_rest_fraction(report.rest_fraction);
+  wire.set_bottleneck(WireOf(kPipelineBottlenecks, report.bottleneck));
+  wire.set_bottleneck_gain(report.bottleneck_gain);
+  wire.set_slowest_device(report.slowest_device);
+  for (const PipelineReport::Device& from : report.devices) {
+    v1::PipelineDevice& device = *wire.add_devices();
+    device.set_utilization(from.utilization);
+    device.set_chunks_in_flight(from.chunks_in_flight);
+    device.set_memory_bytes(from.memory_bytes);
+    device.set_micro_batch_seconds(from.micro_batch_seconds);
+    device.set_gradient_bytes(from.gradient_bytes);
+    device.mutable_first_operations()->Add(from.first_operations.begin(),
+                                           from.first_operations.end());
+  }
+  return wire;
+}
+
+}  // namespace
+
 v1::Prediction ToWire(const Prediction& prediction) {
   v1::Prediction wire;
   *wire.mutable_scenario() = ToWire(prediction.scenario);
@@ -216,6 +244,9 @@ v1::Prediction ToWire(const Prediction& prediction) {
   }
   if (prediction.collectives.has_value())
     *wire.mutable_collectives() = ReportToWire(*prediction.collectives);
+  if (prediction.pipeline.has_value())
+    *wire.mutable_pipeline() = PipelineReportToWire(*prediction.pipeline);
+  wire.set_devices(prediction.devices);
   for (const Assumption& assumption : AssumptionsOf(prediction.scenario))
     *wire.add_assumptions() = ToWire(assumption);
   return wire;
@@ -468,8 +499,13 @@ v1::ConfidenceInterval WireInterval(const Fitted& fitted, double level) {
 v1::Scenario WireScenario(const CollectiveFit& fit) {
   v1::Scenario wire;
   v1::AllReduce& job = *wire.mutable_all_reduce();
-  job.set_algorithm(WireOf(kCollectiveAlgorithms, fit.algorithm));
   if (fit.workers_per_node > 1) job.set_workers_per_node(fit.workers_per_node);
+  if (!fit.points.empty()) {
+    job.set_algorithm(v1::AllReduce::MEASURED);
+    for (const MeasuredCollective& point : fit.points) *job.add_measured() = ToWire(point);
+    return wire;
+  }
+  job.set_algorithm(WireOf(kCollectiveAlgorithms, fit.algorithm));
   const AllReduceLimits limits;
   const double bandwidth = fit.bandwidth.value;
   if (bandwidth >= Bandwidth::kMinBytesPerSecond && bandwidth <= Bandwidth::kMaxBytesPerSecond) {
