@@ -93,7 +93,7 @@ TEST(PipelineTestbedTest, StepsPerSecondOfRealPipelinesFromAPlainTrace) {
     const auto model = point.at("model").get<std::string>();
     if (!profiles.contains(model)) profiles.emplace(model, ProfileOf(model));
     const Profile& profile = profiles.at(model);
-    const auto scenario = ResolveScenario(profile, DraftOf(profile, point));
+    const auto scenario = ResolveScenario(profile, DraftOf(profile, point), {.pipelines = true});
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     PipelineJob job = JobOf(PlanPipeline(profile, *scenario), *scenario);
     job.replicas = scenario->workers;
