@@ -23,11 +23,13 @@ struct AssumedFlag {
   std::string_view field;
   const char* noun;
   const char* flags;
-  bool is_kind = false;
+  const char* line = "";  // the begin of a line of its own, which has the whole sentence
 };
 constexpr AssumedFlag kAssumedFlags[] = {
-    {"scenario.parameter_servers.servers", "", "--servers", true},
-    {"scenario.all_reduce", "", "--all-reduce", true},
+    {"scenario.parameter_servers.servers", "", "--servers", "kind of job: "},
+    {"scenario.all_reduce", "", "--all-reduce", "kind of job: "},
+    {"scenario.change.fixed_fraction", "", "--batch-fixed, --batch-recording", "batch: "},
+    {"scenario.change.second_profile", "", "--batch-recording", "batch: "},
     {"scenario.parameter_servers.transfer_order", "", "--order"},
     {"scenario.parameter_servers.whole_stream", "", "--multiplexing"},
     {"scenario.parameter_servers.turns.bytes", "", "--turns, --equal-shares"},
@@ -42,6 +44,14 @@ constexpr AssumedFlag kAssumedFlags[] = {
     {"scenario.pipeline.receives", "receives ", "--pipeline receives="},
     {"scenario.pipeline.bandwidth_bytes_per_second", "links between stages of ",
      "--pipeline bandwidth=, latency="}};
+
+const AssumedFlag& FlagOf(const v1::Assumption& assumption) {
+  static constexpr AssumedFlag kNone{"", "", ""};
+  const auto* const flag =
+      std::find_if(std::begin(kAssumedFlags), std::end(kAssumedFlags),
+                   [&](const AssumedFlag& known) { return known.field == assumption.field(); });
+  return flag != std::end(kAssumedFlags) ? *flag : kNone;
+}
 
 // 1, 2, 3, 5 as `1-3, 5`.
 std::string CountsText(const std::vector<int32_t>& counts) {
@@ -320,22 +330,19 @@ std::string WarningsText(const Predictions& predictions) {
 }
 
 std::string AssumptionsText(const google::protobuf::RepeatedPtrField<v1::Assumption>& assumptions) {
-  std::string kind;
+  std::string lines;
   std::string others;
   for (const v1::Assumption& assumption : assumptions) {
-    const auto* const flag =
-        std::find_if(std::begin(kAssumedFlags), std::end(kAssumedFlags),
-                     [&](const AssumedFlag& known) { return known.field == assumption.field(); });
-    const bool known = flag != std::end(kAssumedFlags);
-    const std::string how = known ? absl::StrCat(" (", flag->flags, ")") : "";
-    if (known && flag->is_kind) {
-      kind = absl::StrCat("kind of job: ", assumption.message(), how, "\n");
+    const AssumedFlag& flag = FlagOf(assumption);
+    const std::string how = *flag.flags != '\0' ? absl::StrCat(" (", flag.flags, ")") : "";
+    if (*flag.line != '\0') {
+      absl::StrAppend(&lines, flag.line, assumption.message(), how, "\n");
     } else {
-      absl::StrAppend(&others, others.empty() ? "assumed: " : ", ", known ? flag->noun : "",
-                      assumption.value(), how);
+      absl::StrAppend(&others, others.empty() ? "assumed: " : ", ", flag.noun, assumption.value(),
+                      how);
     }
   }
-  return kind + others + (others.empty() ? "" : "\n");
+  return lines + others + (others.empty() ? "" : "\n");
 }
 
 std::string AssumptionsText(const Predictions& predictions) {
@@ -343,7 +350,8 @@ std::string AssumptionsText(const Predictions& predictions) {
   for (const v1::Prediction& prediction : predictions) {
     for (const v1::Assumption& assumption : prediction.assumptions()) {
       const bool known = std::any_of(told.begin(), told.end(), [&](const v1::Assumption& earlier) {
-        return earlier.field() == assumption.field() && earlier.value() == assumption.value();
+        return earlier.field() == assumption.field() &&
+               (earlier.value() == assumption.value() || *FlagOf(assumption).line != '\0');
       });
       if (!known) *told.Add() = assumption;
     }
@@ -399,6 +407,50 @@ std::string CertaintyText(const Predictions& predictions) {
   return text;
 }
 
+std::string MoneyText(double amount, const std::string& currency) {
+  return absl::StrCat(NumberText(amount), currency.empty() ? "" : " ", currency);
+}
+
+// The table of time and money; empty where no plan was asked about.
+std::string ForecastText(const Predictions& predictions) {
+  const auto any = [&](auto has) {
+    return std::any_of(predictions.begin(), predictions.end(), [&](const v1::Prediction& one) {
+      return one.has_forecast() && has(one.forecast());
+    });
+  };
+  if (!any([](const v1::TrainingForecast&) { return true; })) return "";
+  const bool costs = any([](const v1::TrainingForecast& one) { return one.has_cost(); });
+  const bool fails =
+      any([](const v1::TrainingForecast& one) { return one.has_checkpoint_interval(); });
+  std::vector<Table::Column> columns{{"workers"}, {"training takes"}, {}};
+  columns.back().title = RunsTitle(predictions);
+  if (costs) columns.push_back({"costs"});
+  if (fails) {
+    for (const char* title : {"takes with failures", "failures", "checkpoint every"})
+      columns.push_back({title});
+    if (costs) columns.push_back({"costs then"});
+  }
+  Table table(columns);
+  for (const v1::Prediction& prediction : predictions) {
+    const v1::TrainingForecast& forecast = prediction.forecast();
+    const std::string& currency = forecast.currency_code();
+    std::vector<std::string> row{
+        absl::StrCat(WorkersOf(prediction)), LongDurationText(forecast.duration()),
+        absl::StrCat(LongDurationText(forecast.shortest()), " .. ",
+                     forecast.has_longest() ? LongDurationText(forecast.longest()) : "never")};
+    if (costs) row.push_back(MoneyText(forecast.cost(), currency));
+    if (fails) {
+      const bool ends = forecast.has_expected_duration();
+      row.push_back(ends ? LongDurationText(forecast.expected_duration()) : "never");
+      row.push_back(ends ? NumberText(forecast.expected_failures()) : "");
+      row.push_back(LongDurationText(forecast.checkpoint_interval()));
+      if (costs) row.push_back(ends ? MoneyText(forecast.expected_cost(), currency) : "");
+    }
+    table.AddRow(std::move(row));
+  }
+  return table.Text();
+}
+
 std::string PredictionTable(const Predictions& predictions) {
   const bool regimes =
       std::any_of(predictions.begin(), predictions.end(),
@@ -427,8 +479,8 @@ std::string PredictionTable(const Predictions& predictions) {
     if (regimes) row.push_back(RegimesText(prediction));
     table.AddRow(std::move(row));
   }
-  return table.Text() + PipelineText(predictions) + CertaintyText(predictions) +
-         AssumptionsText(predictions) + WarningsText(predictions);
+  return table.Text() + PipelineText(predictions) + ForecastText(predictions) +
+         CertaintyText(predictions) + AssumptionsText(predictions) + WarningsText(predictions);
 }
 
 }  // namespace stepcast::client

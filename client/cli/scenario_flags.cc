@@ -18,6 +18,7 @@
 #include "client/cli/input_files.h"
 #include "client/cli/input_reader.h"
 #include "client/cli/parsed_option.h"
+#include "client/cli/profile_argument.h"
 #include "client/cli/quantity.h"
 
 #include "core/importing/collective_benchmark.h"
@@ -219,6 +220,7 @@ absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& text) {
 }
 
 void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
+  DeclareChange(app);
   DeclareLinks(app);
   DeclareMultiplexing(app);
   DeclareWorkers(app, offsets);
@@ -236,6 +238,64 @@ void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
       ->group(kScenarioGroup);
   DeclareCollectives(app);
   if (order == Order::kChosenByUser) DeclareOrder(app);
+}
+
+void ScenarioFlags::DeclareChange(CLI::App& app) {
+  const auto change = [this] { return scenario_.mutable_change(); };
+  CLI::Option* const batch = AddValueOption<int32_t>(
+      app, "--batch-size", "N",
+      "Examples of a worker and step, in place of the recorded number; computation grows with it",
+      [=](int32_t examples) { change()->set_batch_size(examples); });
+  CLI::Option* const global = AddValueOption<int64_t>(
+      app, "--global-batch", "N",
+      "Examples of a step of all workers together, which they divide: strong scaling (of predict)",
+      [=](int64_t examples) { change()->set_global_batch_size(examples); });
+  global->excludes(batch);
+  CLI::Option* const fixed = AddValueOption<double>(
+      app, "--batch-fixed", "SHARE",
+      "Share of the recorded computation that does not grow with the batch (default 0)",
+      [=](double share) { change()->set_fixed_fraction(share); });
+  CLI::Option* const second = AddParsedOption(
+      app, "--batch-recording", "PROFILE",
+      "A recording of the same job with another batch, a file or a stored name: tells what grows "
+      "with the batch",
+      [](const std::string& argument) -> absl::StatusOr<v1::JobChange> {
+        v1::JobChange source;
+        if (!IsFile(argument)) {
+          absl::StatusOr<std::string> name = StoredName(argument);
+          if (!name.ok()) return name.status();
+          source.set_second_profile(*std::move(name));
+          return source;
+        }
+        absl::StatusOr<v1::Profile> profile = ReadProfileInput(argument);
+        if (!profile.ok()) return profile.status();
+        *source.mutable_second_inline_profile() = *std::move(profile);
+        return source;
+      },
+      [=](const v1::JobChange& source) { change()->MergeFrom(source); });
+  second->excludes(fixed);
+  CLI::Option* const accumulate = AddValueOption<int32_t>(
+      app, "--accumulate", "K",
+      "Micro-batches whose gradients add up before they are sent, as with DDP's no_sync",
+      [=](int32_t count) { change()->set_accumulate(count); });
+  CLI::Option* const speed = AddValueOption<double>(
+      app, "--compute-speed", "FACTOR", "Speed of all devices over that of the recorded one",
+      [=](double factor) { change()->set_compute_speed_factor(factor); });
+  CLI::Option* const bytes = AddValueOption<double>(
+      app, "--gradient-bytes", "FACTOR",
+      "Bytes of gradients over the recorded ones: 0.5 for 16 bits in place of 32",
+      [=](double factor) { change()->set_gradient_bytes_factor(factor); });
+  for (CLI::Option* option : {batch, global, fixed, second, accumulate, speed, bytes})
+    option->group("Job (default: as recorded)");
+}
+
+std::vector<int32_t> ScenarioFlags::CountsThatDivide(std::vector<int32_t> counts) const {
+  const int64_t batch = scenario_.change().global_batch_size();
+  if (batch > 0)
+    counts.erase(std::remove_if(counts.begin(), counts.end(),
+                                [&](int32_t count) { return batch % count != 0; }),
+                 counts.end());
+  return counts;
 }
 
 void ScenarioFlags::DeclareLinks(CLI::App& app) {
@@ -590,7 +650,7 @@ std::vector<int32_t> ScenarioFlags::DefaultCounts() const {
   for (int32_t nodes = 2; per_node > 1 && nodes <= kMostNodes; ++nodes) {
     if (per_node <= kMostCount / nodes) counts.push_back(nodes * per_node);
   }
-  return counts;
+  return CountsThatDivide(std::move(counts));
 }
 
 // "cluster: dgx-a100: 8 workers-per-node, 192GB/s bandwidth (measured), ...", but for the figures

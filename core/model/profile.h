@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -270,6 +271,8 @@ inline constexpr std::string_view kPytorchFramework = "pytorch";
 inline constexpr std::string_view kZooFramework = "model zoo";
 inline constexpr std::string_view kLayersFramework = "layer profile";
 
+struct AppliedChange;  // job_change.h
+
 class Profile {
  public:
   // Fails with INVALID_ARGUMENT, reason PROFILE_INVALID, and every fault with its path
@@ -315,6 +318,14 @@ class Profile {
   // transfers together lasted 1.02 of either at least: they waited for each other. Times as if each
   // transfer were alone are not such, nor those of the zoo and of layers, which nobody recorded.
   bool knows_transfer_order() const { return knows_transfer_order_; }
+  // The change that made it of a recorded one; null: it is as recorded.
+  const std::shared_ptr<const AppliedChange>& change() const { return change_; }
+  // The same profile, which says so.
+  Profile WithChange(std::shared_ptr<const AppliedChange> change) const {
+    Profile changed = *this;
+    changed.change_ = std::move(change);
+    return changed;
+  }
   // Of the recorded steps, from a step's start to its last end.
   double mean_step_ns() const { return (*mean_step_ns_)[Index(RecordedAs(0))]; }
 
@@ -330,6 +341,7 @@ class Profile {
   std::shared_ptr<const ProfileDraft> content_;
   std::shared_ptr<const std::vector<double>> mean_step_ns_;  // by worker of the content
   std::vector<int32_t> workers_;  // of the content, of which this is; empty: of all
+  std::shared_ptr<const AppliedChange> change_;
   bool has_collectives_ = false;
   bool knows_transfer_order_ = false;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -218,6 +219,7 @@ struct Scenario {
   std::vector<WorkerGroup> worker_groups;  // empty: all as recorded; else every field is set
   std::optional<Pipeline> pipeline;        // with collectives only
   AssumedValues assumed;
+  std::shared_ptr<const AppliedChange> change;  // the profile's
 
   bool has_servers() const { return std::holds_alternative<ParameterServers>(communication); }
   // 0 where workers meet in collectives.

@@ -161,9 +161,10 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
 }
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
-  const auto& [workers, bandwidth, communication, offsets, groups, pipeline, assumed] = scenario;
-  // Runs of pipelines are not kept.
-  static_cast<void>(pipeline);
+  const auto& [workers, bandwidth, communication, offsets, groups, pipeline, assumed, change] =
+      scenario;
+  static_cast<void>(pipeline);  // runs of pipelines are not kept
+  static_cast<void>(change);    // the profile's digest has it
   // Only this of what is assumed makes a run more.
   bytes.Add(assumed.Has(Assumed::kLinkRate));
   bytes.Add(workers);

@@ -87,9 +87,11 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
       faults.Add("options.horizon", "FIRST_SECONDS is not of pipelines");
     query.scenarios.push_back(*std::move(scenario));
   }
+  if (draft.plan.has_value()) CheckPlan("plan", *draft.plan, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *std::move(options);
+  query.plan = draft.plan;
   return query;
 }
 
@@ -125,19 +127,22 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
   answer.simulation = points.Statistics();
   const PipelinePredictor pipelines(profile, query.options);
   size_t next = 0;
-  for (size_t i = 0; i < query.scenarios.size(); ++i) {
-    if (query.scenarios[i].pipeline.has_value()) {
-      absl::StatusOr<PipelinePredictor::Answer> made =
-          pipelines.Predict(query.scenarios[i], stop, executor);
+  for (const Scenario& scenario : query.scenarios) {
+    if (scenario.pipeline.has_value()) {
+      absl::StatusOr<PipelinePredictor::Answer> made = pipelines.Predict(scenario, stop, executor);
       if (!made.ok()) return made.status();
       answer.predictions.push_back(std::move(made->prediction));
       answer.simulation.Add(
           {.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
-      continue;
+    } else {
+      answer.predictions.push_back(points.Summarize(wanted[next++]));
+      // An equal scenario's may have been assumed where this one's were asked for.
+      answer.predictions.back().scenario.assumed = scenario.assumed;
     }
-    answer.predictions.push_back(points.Summarize(wanted[next++]));
-    // An equal scenario's may have been assumed where this one's were asked for.
-    answer.predictions.back().scenario.assumed = query.scenarios[i].assumed;
+    if (!query.plan.has_value()) continue;
+    Prediction& told = answer.predictions.back();
+    told.forecast = ForecastOf(*query.plan, told.scenario, told.examples_per_second,
+                               told.run_interval.lower, told.run_interval.upper);
   }
   return answer;
 }

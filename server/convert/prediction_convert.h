@@ -15,12 +15,19 @@
 
 namespace stepcast::server {
 
+// The change of a job, which is not recorded yet.
+ProfileSource ChangeOf(const v1::JobChange& wire);
+
 // The source of a request's profile. Of any message with a `source`: they are all the same.
 template <typename Request>
 ProfileSource SourceOf(const Request& wire) {
-  if (wire.has_inline_profile()) return FromWire(wire.inline_profile());
-  if (wire.has_profile()) return wire.profile();
-  return std::monostate();
+  ProfileSource source = ChangeOf(wire.scenario().change());
+  if (wire.has_inline_profile()) {
+    source.recorded = FromWire(wire.inline_profile());
+  } else if (wire.has_profile()) {
+    source.recorded = wire.profile();
+  }
+  return source;
 }
 
 PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire);
@@ -28,6 +35,7 @@ v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer);
 
 // The parts of the other answers, too.
 v1::Prediction ToWire(const Prediction& prediction);
+Failures FailuresOf(const v1::Failures& wire, const std::string& path, FaultList& faults);
 v1::ConfidenceInterval ToWire(const Interval& interval);
 v1::Warning ToWire(const Warning& warning);
 v1::Assumption ToWire(const Assumption& assumption);

@@ -13,6 +13,7 @@
 #include "core/calibrate/parsing_overhead_fit.h"
 #include "core/compare/comparison.h"
 #include "core/diagnose/diagnosis.h"
+#include "core/model/job_change.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
 #include "core/predict/throughput.h"
@@ -26,8 +27,15 @@
 
 namespace stepcast::server {
 
-// The source of a prediction's profile: none, the store, by its name, or the request itself.
-using ProfileSource = std::variant<std::monostate, std::string, ProfileInput>;
+// The source of a profile: none, the store, by its name, or the request itself.
+using ProfileOrigin = std::variant<std::monostate, std::string, ProfileInput>;
+
+// The job that is asked about.
+struct ProfileSource {
+  ProfileOrigin recorded;
+  JobChange change;
+  ProfileOrigin second;  // of the change
+};
 
 struct PredictThroughputCall {
   ProfileSource source;

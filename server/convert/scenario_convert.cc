@@ -311,6 +311,19 @@ void RateToWire(const TransferRate& rate, v1::AllReduce::Contention::TransferRat
   wire.set_gamma3(rate.gamma3);
 }
 
+v1::JobChange ChangeToWire(const JobChange& change) {
+  v1::JobChange wire;
+  if (change.batch_size.has_value()) wire.set_batch_size(*change.batch_size);
+  if (change.fixed_fraction.has_value()) wire.set_fixed_fraction(*change.fixed_fraction);
+  if (change.accumulate.has_value()) wire.set_accumulate(*change.accumulate);
+  if (change.compute_speed_factor.has_value())
+    wire.set_compute_speed_factor(*change.compute_speed_factor);
+  if (change.gradient_bytes_factor.has_value())
+    wire.set_gradient_bytes_factor(*change.gradient_bytes_factor);
+  if (change.global_batch_size.has_value()) wire.set_global_batch_size(*change.global_batch_size);
+  return wire;
+}
+
 }  // namespace
 
 Contention FromWire(const v1::AllReduce::Contention& wire) {
@@ -408,6 +421,7 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
 
 v1::Scenario ToWire(const Scenario& scenario) {
   v1::Scenario wire;
+  if (scenario.change != nullptr) *wire.mutable_change() = ChangeToWire(scenario.change->change);
   wire.set_workers(scenario.workers);
   wire.set_bandwidth_bytes_per_second(scenario.bandwidth_bytes_per_second);
   if (scenario.has_servers()) {

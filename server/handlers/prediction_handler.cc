@@ -15,8 +15,10 @@
 #include "core/compare/comparison.h"
 #include "core/diagnose/diagnosis.h"
 #include "core/model/fault_list.h"
+#include "core/model/job_change.h"
 #include "core/predict/order.h"
 #include "core/predict/request_faults.h"
+#include "core/predict/strong_scaling.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
 #include "core/strategies/optimize_job.h"
@@ -77,6 +79,24 @@ EngineRun PredictionHandler::RunOf(const SimulatedWork& work, const SimulationOp
 absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source,
                                                                    const std::vector<Fault>& faults,
                                                                    Names names) const {
+  absl::StatusOr<Subject> recorded = FindRecorded(std::move(source.recorded), faults, names);
+  const bool has_second = !std::holds_alternative<std::monostate>(source.second);
+  if (!recorded.ok() || (!source.change.any() && !has_second)) return recorded;
+  absl::StatusOr<Subject> second = recorded;
+  if (has_second) {
+    second = FindRecorded(std::move(source.second), {}, names);
+    if (!second.ok())
+      return WithFaults(faults, UnderPath("scenario.change.second", second.status()));
+  }
+  absl::StatusOr<Profile> changed = ChangedProfile(
+      recorded->profile, source.change, has_second ? &second->profile : nullptr, limits_);
+  if (!changed.ok()) return WithFaults(faults, UnderPath("scenario.change", changed.status()));
+  std::string digest = DigestOf(*changed);
+  return Subject{.profile = *std::move(changed), .digest = std::move(digest)};
+}
+
+absl::StatusOr<PredictionHandler::Subject> PredictionHandler::FindRecorded(
+    ProfileOrigin source, const std::vector<Fault>& faults, Names names) const {
   if (std::holds_alternative<std::monostate>(source)) {
     return WithFaults(
         faults, FaultsError("REQUEST_INVALID",
@@ -135,8 +155,30 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view 
 
 absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(
     PredictThroughputCall call) const {
+  if (call.source.change.global_batch_size.has_value())
+    return PredictStrongScaling(std::move(call));
   return Prepare<PredictThroughputAnswer>("PredictThroughput", std::move(call), ResolveThroughput,
                                           stepcast::PredictThroughput);
+}
+
+absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictStrongScaling(
+    PredictThroughputCall call) const {
+  const JobChange change = std::exchange(call.source.change, {});
+  std::optional<Profile> second;
+  if (!std::holds_alternative<std::monostate>(call.source.second)) {
+    absl::StatusOr<Subject> found =
+        FindRecorded(std::exchange(call.source.second, {}), {}, Names::kSimilar);
+    if (!found.ok())
+      return WithFaults(call.faults, UnderPath("scenario.change.second", found.status()));
+    second = std::move(found->profile);
+  }
+  return Prepare<PredictThroughputAnswer>(
+      "PredictThroughput", std::move(call),
+      [&](const Profile& profile, const ThroughputDraft& draft) {
+        return ResolveStrongScaling(profile, draft, change, second ? &*second : nullptr, limits_);
+      },
+      [](const Profile&, const StrongScalingQuery& query, StopCheck stop, const Executor& executor,
+         const KnownRuns&) { return stepcast::PredictStrongScaling(query, stop, executor); });
 }
 
 absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::RecommendWorkers(

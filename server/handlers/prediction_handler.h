@@ -118,6 +118,12 @@ class PredictionHandler {
   // `faults` are the request's: they go before what is found here, and are returned with it.
   absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults,
                                Names names = Names::kSimilar) const;
+  // Without the source's change.
+  absl::StatusOr<Subject> FindRecorded(ProfileOrigin source, const std::vector<Fault>& faults,
+                                       Names names) const;
+  // Of a batch that workers divide among them.
+  absl::StatusOr<Computation<PredictThroughputAnswer>> PredictStrongScaling(
+      PredictThroughputCall call) const;
   // Finds the profile, checks the request with `resolve`, and leaves `compute` to be done.
   template <typename Answer, typename Call, typename Resolve, typename Compute>
   absl::StatusOr<Computation<Answer>> Prepare(std::string_view method, Call call, Resolve resolve,

@@ -1,0 +1,420 @@
+#include "core/model/job_change.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/base/error.h"
+#include "core/base/student_t.h"
+#include "core/model/fault_list.h"
+#include "core/model/scenario.h"
+
+namespace stepcast {
+
+namespace {
+
+// By operation, a value of each.
+using ByOperation = std::vector<double>;
+
+double NsOf(const RecordedStep& step, size_t operation) {
+  return static_cast<double>(step.end_ns[operation] - step.start_ns[operation]);
+}
+
+ByOperation MeanNs(const Profile& profile) {
+  ByOperation mean(profile.operations().size());
+  for (const RecordedStep& step : profile.steps()) {
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += NsOf(step, i);
+  }
+  for (double& ns : mean) ns /= static_cast<double>(profile.steps().size());
+  return mean;
+}
+
+// The workers' computation of each step.
+std::vector<double> ComputationNs(const Profile& profile) {
+  std::vector<double> sums;
+  for (const RecordedStep& step : profile.steps()) {
+    double sum = 0;
+    for (size_t i = 0; i < profile.operations().size(); ++i) {
+      if (profile.operations()[i].resource == Resource::kWorker) sum += NsOf(step, i);
+    }
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+// Instants of a step as they come where computation takes another time: while an operation of the
+// worker runs, time passes by its factor (of several at once by their mean), else as recorded.
+class WarpedClock {
+ public:
+  WarpedClock(const Profile& profile, const RecordedStep& step, const ByOperation& factors) {
+    struct Edge {
+      int64_t at_ns;
+      double factor;  // above 0: a begin, else an end
+    };
+    std::vector<Edge> edges;
+    for (size_t i = 0; i < factors.size(); ++i) {
+      if (profile.operations()[i].resource != Resource::kWorker || NsOf(step, i) == 0) continue;
+      edges.push_back({step.start_ns[i], factors[i]});
+      edges.push_back({step.end_ns[i], -factors[i]});
+    }
+    std::sort(edges.begin(), edges.end(),
+              [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
+    double sum = 0;
+    int running = 0;
+    double warped = 0;
+    int64_t before = 0;
+    for (const Edge& edge : edges) {
+      const double rate = running > 0 ? sum / running : 1;
+      warped += rate * static_cast<double>(edge.at_ns - before);
+      before = edge.at_ns;
+      recorded_.push_back(edge.at_ns);
+      warped_.push_back(warped);
+      running += std::signbit(edge.factor) ? -1 : 1;
+      sum = running > 0 ? sum + edge.factor : 0;
+    }
+  }
+
+  double At(int64_t ns) const {
+    const auto after = std::upper_bound(recorded_.begin(), recorded_.end(), ns);
+    const auto next = static_cast<size_t>(after - recorded_.begin());
+    if (next == 0) return static_cast<double>(ns);
+    const double since = static_cast<double>(ns - recorded_[next - 1]);
+    if (next == recorded_.size()) return warped_.back() + since;
+    const auto gap = static_cast<double>(recorded_[next] - recorded_[next - 1]);
+    return warped_[next - 1] + (warped_[next] - warped_[next - 1]) * since / gap;
+  }
+
+ private:
+  std::vector<int64_t> recorded_;  // ascending
+  std::vector<double> warped_;     // parallel
+};
+
+class Changer {
+ public:
+  Changer(const Profile& profile, const JobChange& change, const Profile* second)
+      : profile_(profile), change_(change), second_(second), draft_(profile.content()) {}
+
+  absl::StatusOr<Profile> Run(const ProfileLimits& limits) && {
+    Check();
+    if (!faults_.empty()) return FaultsError("JOB_CHANGE_INVALID", std::move(faults_).Take());
+    factors_.assign(profile_.operations().size(), 1);
+    ChangeBatch();
+    ChangeSpeed();
+    for (RecordedStep& step : draft_.steps) Warp(step);
+    Accumulate();
+    ShrinkGradients();
+    absl::StatusOr<Profile> changed = Profile::Create(std::move(draft_), limits);
+    if (!changed.ok()) return changed;
+    return changed->WithChange(std::make_shared<const AppliedChange>(
+        AppliedChange{.change = change_, .told = std::move(told_)}));
+  }
+
+ private:
+  void CheckWithin(const char* field, double value, double least, double most) {
+    if (value >= least && value <= most) return;
+    faults_.Add(field, absl::StrCat(value, " is not from ", least, " to ", most));
+  }
+
+  void Check() {
+    if (profile_.recorded_workers() > 1 || profile_.content().recording.has_value()) {
+      faults_.Add("", absl::StrCat("the profile is a recording of several workers, whose clocks a "
+                                   "change would tear apart: import one of them alone"));
+    }
+    if (change_.batch_size.has_value() && *change_.batch_size < 1)
+      faults_.Add("batch_size", absl::StrCat(*change_.batch_size, " is below 1"));
+    if (change_.global_batch_size.has_value()) {
+      faults_.Add("global_batch_size",
+                  absl::StrCat(*change_.global_batch_size,
+                               ", which is divided among workers in predictions of throughput "
+                               "only: give batch_size, the share of one"));
+    }
+    CheckBatch();
+    if (change_.accumulate.has_value()) CheckAccumulate(*change_.accumulate);
+    if (change_.compute_speed_factor.has_value()) {
+      CheckWithin("compute_speed_factor", *change_.compute_speed_factor, kMinComputeSpeedFactor,
+                  kMaxComputeSpeedFactor);
+    }
+    if (change_.gradient_bytes_factor.has_value()) {
+      CheckWithin("gradient_bytes_factor", *change_.gradient_bytes_factor, kMinGradientBytesFactor,
+                  1);
+    }
+  }
+
+  void CheckBatch() {
+    if (change_.fixed_fraction.has_value()) {
+      CheckWithin("fixed_fraction", *change_.fixed_fraction, 0, 1);
+      if (!change_.batch_size.has_value())
+        faults_.Add("fixed_fraction", "given without batch_size, with which it counts");
+      if (second_ != nullptr)
+        faults_.Add("fixed_fraction", "given, and a second recording, which tells it: which?");
+    }
+    if (second_ == nullptr) return;
+    if (!change_.batch_size.has_value())
+      faults_.Add("second_profile", "given without batch_size, with which it counts");
+    if (second_->batch_size() == profile_.batch_size()) {
+      faults_.Add("second_profile",
+                  absl::StrCat("its batch is ", second_->batch_size(),
+                               " as well: what grows with the batch shows in another one only"));
+    }
+    const ByOperation other = OtherNs();
+    if (std::all_of(other.begin(), other.end(), [](double ns) { return ns < 0; })) {
+      faults_.Add("second_profile",
+                  "has no computation of a name that the first has: it is of another job");
+    }
+  }
+
+  void CheckAccumulate(int32_t micro_batches) {
+    if (micro_batches < 1 || micro_batches > kMaxMicroBatchesOfStep) {
+      faults_.Add("accumulate",
+                  absl::StrCat(micro_batches, " is not from 1 to ", kMaxMicroBatchesOfStep));
+    }
+    if (!profile_.has_collectives()) {
+      faults_.Add("accumulate",
+                  "the profile's workers send gradients to parameter servers, of which nothing "
+                  "tells when they would add up: it is for jobs with all-reduces");
+    }
+    const auto is_sharded = [](const Operation& operation) {
+      return IsAcrossWorkers(operation) && operation.collective != Collective::kAllReduce;
+    };
+    const auto& operations = profile_.operations();
+    if (const auto found = std::find_if(operations.begin(), operations.end(), is_sharded);
+        found != operations.end()) {
+      faults_.Add("accumulate",
+                  absl::StrCat("\"", found->name,
+                               "\" of the profile is no all-reduce: what a sharded job sends in "
+                               "each micro-batch is not modelled"));
+    }
+  }
+
+  // Mean times of the second recording, by operation of the first; below 0: it has none of its
+  // name, or it is not a computation of a worker.
+  ByOperation OtherNs() const {
+    absl::flat_hash_map<std::string_view, size_t> places;
+    for (size_t i = 0; i < second_->operations().size(); ++i) {
+      if (second_->operations()[i].resource == Resource::kWorker)
+        places.emplace(second_->operations()[i].name, i);
+    }
+    const ByOperation mean = MeanNs(*second_);
+    ByOperation other(profile_.operations().size(), -1);
+    for (size_t i = 0; i < other.size(); ++i) {
+      if (profile_.operations()[i].resource != Resource::kWorker) continue;
+      const auto found = places.find(profile_.operations()[i].name);
+      if (found != places.end()) other[i] = mean[found->second];
+    }
+    return other;
+  }
+
+  void ChangeBatch() {
+    if (!change_.batch_size.has_value()) return;
+    const double growth = static_cast<double>(*change_.batch_size) / profile_.batch_size();
+    if (second_ != nullptr) {
+      GrowByTwoRecordings();
+    } else {
+      const double fixed = change_.fixed_fraction.value_or(0);
+      const double factor = fixed + (1 - fixed) * growth;
+      for (double& one : factors_) one = factor;
+      if (!change_.fixed_fraction.has_value() && growth != 1) {
+        Tell("fixed_fraction", "no fixed part",
+             absl::StrFormat("Computation takes %.3g times as long with %d examples as with the "
+                             "recorded %d: nothing shows the part of it that does not grow with "
+                             "the batch; a second recording with another batch would.",
+                             factor, *change_.batch_size, profile_.batch_size()));
+      }
+    }
+    draft_.batch_size = *change_.batch_size;
+    for (Operation& operation : draft_.operations) {
+      operation.kept_bytes = std::min(Scaled(operation.kept_bytes, growth), kMaxKeptBytes);
+      operation.output_bytes = Scaled(operation.output_bytes, growth);
+    }
+  }
+
+  void GrowByTwoRecordings() {
+    const double ratio = static_cast<double>(*change_.batch_size - profile_.batch_size()) /
+                         (second_->batch_size() - profile_.batch_size());
+    const ByOperation own = MeanNs(profile_);
+    const ByOperation other = OtherNs();
+    double own_sum = 0;
+    double grown_sum = 0;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (other[i] < 0 || own[i] == 0) continue;
+      factors_[i] = std::max(0.0, 1 + ratio * (other[i] / own[i] - 1));
+      own_sum += own[i];
+      grown_sum += own[i] * factors_[i];
+    }
+    const double all = own_sum > 0 ? grown_sum / own_sum : 1;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (other[i] < 0 || own[i] == 0) factors_[i] = all;
+    }
+    TellOfTwoRecordings(ratio, all);
+  }
+
+  void TellOfTwoRecordings(double ratio, double factor) {
+    const MeanInterval own = MeanOf(ComputationNs(profile_));
+    const MeanInterval other = MeanOf(ComputationNs(*second_));
+    // Of 1 + ratio (other / own - 1).
+    const double error = std::abs(ratio) * (other.mean / own.mean) *
+                         std::hypot(own.half_width / own.mean, other.half_width / other.mean);
+    const double recorded = profile_.batch_size();
+    const double growing = (other.mean / own.mean - 1) * recorded /
+                           (static_cast<double>(second_->batch_size()) - recorded);
+    Tell("second_profile", absl::StrFormat("computation x %.3g", factor),
+         absl::StrFormat("Computation with %d examples is drawn from recordings with %d and %d: "
+                         "%.3g times the first's (95 %%: %.3g to %.3g), %.0f %% of which does not "
+                         "grow with the batch.",
+                         *change_.batch_size, profile_.batch_size(), second_->batch_size(), factor,
+                         std::max(0.0, factor - error), factor + error,
+                         100 * std::clamp(1 - growing, 0.0, 1.0)));
+  }
+
+  static MeanInterval MeanOf(const std::vector<double>& values) { return StudentT(values, 0.95); }
+
+  static int64_t Scaled(int64_t bytes, double factor) {
+    return static_cast<int64_t>(std::llround(static_cast<double>(bytes) * factor));
+  }
+
+  void ChangeSpeed() {
+    if (!change_.compute_speed_factor.has_value()) return;
+    for (double& factor : factors_) factor /= *change_.compute_speed_factor;
+  }
+
+  // A computation begins when what came before it has ended, and takes its factor times as long;
+  // what others do takes its own time.
+  void Warp(RecordedStep& step) const {
+    const WarpedClock clock(profile_, step, factors_);
+    for (size_t i = 0; i < factors_.size(); ++i) {
+      const bool is_workers = profile_.operations()[i].resource == Resource::kWorker;
+      const double ns = NsOf(step, i) * (is_workers ? factors_[i] : 1);
+      step.start_ns[i] = std::llround(clock.At(step.start_ns[i]));
+      step.end_ns[i] = step.start_ns[i] + std::llround(ns);
+    }
+  }
+
+  // What waits for no collective is computed once more for each micro-batch but the last, before
+  // all of it.
+  void Accumulate() {
+    const int32_t times = change_.accumulate.value_or(1);
+    if (times == 1) return;
+    const std::vector<bool> once = FollowingCollectives();
+    for (RecordedStep& step : draft_.steps) {
+      const int64_t added = BusyNs(step, once) * (times - 1);
+      for (size_t i = 0; i < once.size(); ++i) {
+        step.start_ns[i] += added;
+        step.end_ns[i] += added;
+      }
+      step.start_ns.push_back(0);
+      step.end_ns.push_back(added);
+    }
+    const auto place = static_cast<int32_t>(draft_.operations.size());
+    for (Operation& operation : draft_.operations) {
+      if (operation.waiting_for.empty()) operation.waiting_for.push_back(place);
+    }
+    draft_.operations.push_back({.name = FreeName(), .resource = Resource::kWorker});
+    draft_.batch_size =
+        static_cast<int32_t>(std::min<int64_t>(int64_t{draft_.batch_size} * times, INT32_MAX));
+  }
+
+  // Nanoseconds in which some operation runs that is not `once`.
+  static int64_t BusyNs(const RecordedStep& step, const std::vector<bool>& once) {
+    std::vector<std::pair<int64_t, int64_t>> spans;
+    for (size_t i = 0; i < once.size(); ++i) {
+      if (!once[i]) spans.emplace_back(step.start_ns[i], step.end_ns[i]);
+    }
+    std::sort(spans.begin(), spans.end());
+    int64_t busy = 0;
+    int64_t until = 0;
+    for (const auto& [start, end] : spans) {
+      busy += std::max<int64_t>(0, end - std::max(start, until));
+      until = std::max(until, end);
+    }
+    return busy;
+  }
+
+  std::string FreeName() const {
+    std::string name = "accumulated micro-batches";
+    const auto is_taken = [&](const Operation& operation) { return operation.name == name; };
+    while (std::any_of(draft_.operations.begin(), draft_.operations.end(), is_taken)) name += "'";
+    return name;
+  }
+
+  // By operation: it is a collective of all workers, or waits for one, however indirectly.
+  std::vector<bool> FollowingCollectives() const {
+    const std::vector<Operation>& operations = profile_.operations();
+    std::vector<std::vector<size_t>> followers(operations.size());
+    std::vector<bool> follows(operations.size());
+    std::vector<size_t> open;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      for (const int32_t before : operations[i].waiting_for)
+        followers[static_cast<size_t>(before)].push_back(i);
+      if (IsAcrossWorkers(operations[i])) open.push_back(i);
+    }
+    while (!open.empty()) {
+      const size_t at = open.back();
+      open.pop_back();
+      if (follows[at]) continue;
+      follows[at] = true;
+      open.insert(open.end(), followers[at].begin(), followers[at].end());
+    }
+    return follows;
+  }
+
+  void ShrinkGradients() {
+    if (!change_.gradient_bytes_factor.has_value()) return;
+    const double factor = *change_.gradient_bytes_factor;
+    const auto shrunk = [&](int64_t bytes) {
+      return bytes == 0 ? 0 : std::max<int64_t>(1, Scaled(bytes, factor));
+    };
+    std::vector<std::pair<int64_t, int64_t>> gradients;  // as recorded, and now
+    for (Operation& operation : draft_.operations) {
+      const bool is_gradient =
+          operation.resource == Resource::kUplink || IsAcrossWorkers(operation);
+      if (!is_gradient) continue;
+      const int64_t before = std::exchange(operation.size_bytes, shrunk(operation.size_bytes));
+      if (operation.resource == Resource::kCollective)
+        gradients.emplace_back(before, operation.size_bytes);
+    }
+    if (draft_.buckets.has_value()) ShrinkBuckets(gradients);
+  }
+
+  // Each bucket is what its gradients add up to now.
+  void ShrinkBuckets(const std::vector<std::pair<int64_t, int64_t>>& gradients) {
+    auto next = gradients.begin();
+    for (int64_t& bucket : draft_.buckets->sizes_bytes) {
+      int64_t recorded = 0;
+      int64_t now = 0;
+      for (; next != gradients.end() && recorded < bucket; ++next) {
+        recorded += next->first;
+        now += next->second;
+      }
+      bucket = now;
+    }
+  }
+
+  void Tell(const char* field, std::string value, std::string message) {
+    told_.push_back({.field = absl::StrCat("change.", field),
+                     .value = std::move(value),
+                     .message = std::move(message)});
+  }
+
+  const Profile& profile_;
+  const JobChange& change_;
+  const Profile* const second_;
+  ProfileDraft draft_;
+  ByOperation factors_;
+  std::vector<Assumption> told_;
+  FaultList faults_;
+};
+
+}  // namespace
+
+absl::StatusOr<Profile> ChangedProfile(const Profile& profile, const JobChange& change,
+                                       const Profile* second, const ProfileLimits& limits) {
+  return Changer(profile, change, second).Run(limits);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,190 @@
+#include "core/model/job_change.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/model/assumptions.h"
+#include "core/model/scenario.h"
+
+namespace stepcast::job_change_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+constexpr int64_t kMs = 1'000'000;
+
+// forward, backward, an all-reduce of what backward gives, and an optimizer that waits for it; a
+// step for each pair of milliseconds of forward and backward.
+ProfileDraft Training(int32_t batch, const std::vector<std::pair<int64_t, int64_t>>& steps) {
+  ProfileDraft draft{.batch_size = batch, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {
+      {.name = "forward", .resource = Resource::kWorker, .kept_bytes = 1000},
+      {.name = "backward", .resource = Resource::kWorker, .waiting_for = {0}},
+      {.name = "gradient",
+       .resource = Resource::kCollective,
+       .size_bytes = 4001,
+       .waiting_for = {1},
+       .collective = Collective::kAllReduce},
+      {.name = "optimizer", .resource = Resource::kWorker, .waiting_for = {2}},
+  };
+  for (const auto& [forward, backward] : steps) {
+    const int64_t end = (forward + backward) * kMs;
+    draft.steps.push_back(
+        {.start_ns = {0, forward * kMs, end, end}, .end_ns = {forward * kMs, end, end, end + kMs}});
+  }
+  return draft;
+}
+
+Profile Of(ProfileDraft draft) { return Profile::Create(std::move(draft)).value(); }
+
+Profile Changed(const Profile& profile, const JobChange& change, const Profile* second = nullptr) {
+  absl::StatusOr<Profile> changed = ChangedProfile(profile, change, second);
+  EXPECT_TRUE(changed.ok()) << changed.status();
+  return *std::move(changed);
+}
+
+int64_t NsOf(const Profile& profile, size_t operation, size_t step = 0) {
+  const RecordedStep& times = profile.steps()[step];
+  return times.end_ns[operation] - times.start_ns[operation];
+}
+
+TEST(JobChangeTest, ABatchTwiceAsLargeTakesTwiceTheTimeAndKeepsTwiceTheBytes) {
+  const Profile profile = Of(Training(32, {{10, 20}, {12, 22}}));
+  const Profile changed = Changed(profile, {.batch_size = 64});
+  EXPECT_EQ(changed.batch_size(), 64);
+  EXPECT_THAT(changed.steps()[1].start_ns, ElementsAre(0, 24 * kMs, 68 * kMs, 68 * kMs));
+  EXPECT_THAT(changed.steps()[1].end_ns, ElementsAre(24 * kMs, 68 * kMs, 68 * kMs, 70 * kMs));
+  EXPECT_EQ(changed.operations()[0].kept_bytes, 2000);
+  EXPECT_EQ(changed.operations()[2].size_bytes, 4001);
+}
+
+TEST(JobChangeTest, TheFixedPartDoesNotGrow) {
+  const Profile profile = Of(Training(32, {{10, 20}}));
+  const Profile changed = Changed(profile, {.batch_size = 96, .fixed_fraction = 0.25});
+  EXPECT_EQ(NsOf(changed, 1), 50 * kMs);  // 0.25 + 0.75 x 3
+  EXPECT_THAT(changed.change()->told, IsEmpty());
+}
+
+TEST(JobChangeTest, AFixedPartThatNothingShowsIsToldInTheAnswersAssumptions) {
+  const Profile changed = Changed(Of(Training(32, {{10, 20}})), {.batch_size = 64});
+  const std::vector<Assumption> told =
+      AssumptionsOf(ResolveScenario(changed, {.workers = 1}).value());
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].field, "change.fixed_fraction");
+  EXPECT_THAT(told[0].message,
+              HasSubstr("2 times as long with 64 examples as with the recorded 32"));
+  EXPECT_THAT(Changed(Of(Training(32, {{10, 20}})), {.batch_size = 32}).change()->told, IsEmpty());
+}
+
+// Forward: 2 ms + 0.25 ms an example; backward: 0.625 ms an example.
+TEST(JobChangeTest, TwoRecordingsTellWhatGrowsOfEachOperation) {
+  const Profile profile = Of(Training(32, {{10, 20}}));
+  ProfileDraft other = Training(64, {{18, 40}, {18, 40}});
+  other.operations[3].name = "another optimizer";
+  const Profile second = Of(std::move(other));
+  const Profile changed = Changed(profile, {.batch_size = 128}, &second);
+  EXPECT_EQ(NsOf(changed, 0), 34 * kMs);
+  EXPECT_EQ(NsOf(changed, 1), 80 * kMs);
+  EXPECT_EQ(NsOf(changed, 3), 3'800'000);  // (34 + 80) / (10 + 20) of 1 ms
+  EXPECT_THAT(changed.change()->told[0].message, HasSubstr("drawn from recordings with 32 and 64"));
+  // Between the two, and below both.
+  EXPECT_EQ(NsOf(Changed(profile, {.batch_size = 48}, &second), 0), 14 * kMs);
+  EXPECT_EQ(NsOf(Changed(profile, {.batch_size = 16}, &second), 0), 6 * kMs);
+}
+
+TEST(JobChangeTest, MicroBatchesAreComputedBeforeAllThatIsSentOnce) {
+  const Profile changed = Changed(Of(Training(32, {{10, 20}})), {.accumulate = 4});
+  EXPECT_EQ(changed.batch_size(), 128);
+  ASSERT_THAT(changed.operations(), SizeIs(5));
+  EXPECT_EQ(NsOf(changed, 4), 90 * kMs);
+  EXPECT_THAT(changed.operations()[0].waiting_for, ElementsAre(4));
+  EXPECT_THAT(changed.steps()[0].start_ns,
+              ElementsAre(90 * kMs, 100 * kMs, 120 * kMs, 120 * kMs, 0));
+  EXPECT_EQ(NsOf(changed, 3), kMs);  // the optimizer runs once
+}
+
+TEST(JobChangeTest, ABatchOfMicroBatchesCountsEachOfThem) {
+  const Profile changed =
+      Changed(Of(Training(32, {{10, 20}})), {.batch_size = 16, .accumulate = 2});
+  EXPECT_EQ(changed.batch_size(), 32);
+  EXPECT_EQ(NsOf(changed, 4), 15 * kMs);
+}
+
+TEST(JobChangeTest, AFasterDeviceTakesLessOfComputationAlone) {
+  ProfileDraft draft{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {
+      {.name = "w", .resource = Resource::kDownlink, .size_bytes = 10},
+      {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0}},
+      {.name = "g", .resource = Resource::kUplink, .size_bytes = 1001, .waiting_for = {1}},
+      {.name = "apply", .resource = Resource::kParameterServer, .waiting_for = {2}},
+  };
+  draft.steps = {{.start_ns = {0, 10, 110, 210}, .end_ns = {10, 110, 210, 260}}};
+  const Profile changed =
+      Changed(Of(std::move(draft)), {.compute_speed_factor = 2, .gradient_bytes_factor = 0.5});
+  EXPECT_THAT(changed.steps()[0].start_ns, ElementsAre(0, 10, 60, 160));
+  EXPECT_THAT(changed.steps()[0].end_ns, ElementsAre(10, 60, 160, 210));
+  EXPECT_EQ(changed.operations()[0].size_bytes, 10);
+  EXPECT_EQ(changed.operations()[2].size_bytes, 501);
+}
+
+TEST(JobChangeTest, RecordedBucketsHoldWhatTheirGradientsAddUpToNow) {
+  ProfileDraft draft = Training(32, {{10, 20}});
+  draft.buckets = RecordedBuckets{.sizes_bytes = {4001}, .rule = std::nullopt};
+  const Profile changed = Changed(Of(std::move(draft)), {.gradient_bytes_factor = 0.5});
+  EXPECT_EQ(changed.operations()[2].size_bytes, 2001);
+  EXPECT_THAT(changed.content().buckets->sizes_bytes, ElementsAre(2001));
+}
+
+std::vector<std::string> FieldsOf(const absl::StatusOr<Profile>& refused) {
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument) << refused.status();
+  EXPECT_EQ(DetailsOf(refused.status()).reason, "JOB_CHANGE_INVALID");
+  std::vector<std::string> fields;
+  for (const Fault& fault : DetailsOf(refused.status()).faults) fields.push_back(fault.field);
+  return fields;
+}
+
+TEST(JobChangeTest, EveryFaultIsToldByItsField) {
+  const Profile profile = Of(Training(32, {{10, 20}}));
+  EXPECT_THAT(FieldsOf(ChangedProfile(profile,
+                                      {.batch_size = 0,
+                                       .fixed_fraction = 1.5,
+                                       .accumulate = 1025,
+                                       .compute_speed_factor = 0,
+                                       .gradient_bytes_factor = 2},
+                                      nullptr)),
+              UnorderedElementsAre("batch_size", "fixed_fraction", "accumulate",
+                                   "compute_speed_factor", "gradient_bytes_factor"));
+  EXPECT_THAT(FieldsOf(ChangedProfile(profile, {.fixed_fraction = 0.5}, &profile)),
+              ElementsAre("fixed_fraction", "fixed_fraction", "second_profile", "second_profile"));
+  EXPECT_THAT(FieldsOf(ChangedProfile(profile, {.global_batch_size = 64}, nullptr)),
+              ElementsAre("global_batch_size"));
+  ProfileDraft stranger = Training(64, {{10, 20}});
+  for (Operation& operation : stranger.operations) operation.name += " of another";
+  const Profile other = Of(std::move(stranger));
+  EXPECT_THAT(FieldsOf(ChangedProfile(profile, {.batch_size = 64}, &other)),
+              ElementsAre("second_profile"));
+}
+
+TEST(JobChangeTest, GradientsOfShardedJobsAndOfServersDoNotAddUp) {
+  ProfileDraft sharded = Training(32, {{10, 20}});
+  sharded.operations[2].collective = Collective::kReduceScatter;
+  EXPECT_THAT(FieldsOf(ChangedProfile(Of(std::move(sharded)), {.accumulate = 2}, nullptr)),
+              ElementsAre("accumulate"));
+  ProfileDraft servers = Training(32, {{10, 20}});
+  servers.operations[2].resource = Resource::kUplink;
+  servers.operations[2].collective = Collective::kUnspecified;
+  EXPECT_THAT(FieldsOf(ChangedProfile(Of(std::move(servers)), {.accumulate = 2}, nullptr)),
+              ElementsAre("accumulate"));
+}
+
+}  // namespace
+}  // namespace stepcast::job_change_test

@@ -1,0 +1,137 @@
+"""A job that differs from the recorded one: another batch, micro-batches, a faster device, smaller gradients; asked by grpcio, and by the command line."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from contract import details_of, from_json, grpc, prediction, recommendation_pb2, store
+from stepcastd import ServerTest
+
+MILLISECOND = 1000000
+EXACT = {"step_variation": "AS_RECORDED"}
+
+
+def training(batch=32, forward=10, backward=20):
+    """A step of forward and backward (ms), an all-reduce of 4 MB, and an optimizer of 1 ms."""
+    names = ["forward", "backward"]
+    operations = [{"name": name, "resource": "WORKER", "waiting_for": [i - 1] if i else []} for i, name in enumerate(names)]
+    operations.append({"name": "gradient", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 4000000, "waiting_for": [1]})
+    operations.append({"name": "optimizer", "resource": "WORKER", "waiting_for": [2]})
+    end = forward + backward
+    times = {"start_ns": [0, forward, end, end], "end_ns": [forward, end, end, end + 1]}
+    step = {key: [MILLISECOND * value for value in values] for key, values in times.items()}
+    return {"batch_size": batch, "platform": {"bandwidth_bytes_per_second": 1e9}, "operations": operations, "steps": [step]}
+
+
+class JobChangeTest(ServerTest):
+    def ask(self, profile, counts, change=None, **scenario):
+        request = {"inline_profile": profile, "worker_counts": counts, "options": EXACT, "scenario": {"all_reduce": {"latency_seconds": 0}, **scenario}}
+        if change is not None:
+            request["scenario"]["change"] = change
+        return self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request))
+
+    def rate(self, workers, change=None, profile=None):
+        [answer] = self.ask(profile or training(), [workers], change).predictions
+        return answer.examples_per_second
+
+    def refused(self, change, counts=(1,), profile=None):
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.ask(profile or training(), list(counts), change)
+        details = details_of(caught.exception)
+        self.assertEqual(details.code, grpc.StatusCode.INVALID_ARGUMENT)
+        return details.violations
+
+    def test_steps_take_what_a_hand_computes(self):
+        # Of two workers a ring takes 4 MB / 1 GB/s; latency 0.
+        self.assertAlmostEqual(self.rate(1), 32 / 0.031, delta=1e-3)
+        self.assertAlmostEqual(self.rate(2), 2 * 32 / 0.035, delta=1e-3)
+        self.assertAlmostEqual(self.rate(2, {"batch_size": 64}), 2 * 64 / (0.062 + 0.004), delta=1e-3)
+        self.assertAlmostEqual(self.rate(2, {"batch_size": 64, "fixed_fraction": 0.5}), 2 * 64 / (1.5 * 0.031 + 0.004), delta=1e-3)
+        self.assertAlmostEqual(self.rate(2, {"accumulate": 4}), 2 * 128 / (0.120 + 0.004 + 0.001), delta=1e-3)
+        self.assertAlmostEqual(self.rate(2, {"compute_speed_factor": 2}), 2 * 32 / (0.0155 + 0.004), delta=1e-3)
+        self.assertAlmostEqual(self.rate(2, {"gradient_bytes_factor": 0.5}), 2 * 32 / (0.031 + 0.002), delta=1e-3)
+
+    def test_a_second_recording_tells_what_grows(self):
+        # 10 + 20 ms at 32 and 15 + 35 ms at 64: 5 + 5/32 and 5 + 15/32 ms an example.
+        change = {"batch_size": 128, "second_inline_profile": training(64, 15, 35)}
+        reply = self.ask(training(), [1], change)
+        self.assertAlmostEqual(reply.predictions[0].examples_per_second, 128 / (0.025 + 0.065 + 0.001), delta=1e-3)
+        [told] = [each for each in reply.predictions[0].assumptions if each.field == "scenario.change.second_profile"]
+        self.assertIn("recordings with 32 and 64", told.message)
+        stored = self.server.profiles.CreateProfile(from_json(store.CreateProfileRequest(), {"profile_id": "larger", "profile": training(64, 15, 35)}))
+        again = self.ask(training(), [1], {"batch_size": 128, "second_profile": stored.name})
+        self.assertEqual(again.predictions[0].examples_per_second, reply.predictions[0].examples_per_second)
+
+    def test_one_recording_alone_says_that_its_fixed_part_is_not_known(self):
+        [answer] = self.ask(training(), [1], {"batch_size": 64}).predictions
+        [told] = [each for each in answer.assumptions if each.field == "scenario.change.fixed_fraction"]
+        self.assertIn("nothing shows the part of it that does not grow", told.message)
+        self.assertEqual(answer.scenario.change.batch_size, 64)
+
+    def test_the_digest_is_that_of_the_changed_profile(self):
+        plain, changed = self.ask(training(), [1]), self.ask(training(), [1], {"batch_size": 64})
+        self.assertNotEqual(plain.profile_digest, changed.profile_digest)
+        self.assertEqual(self.ask(training(), [1], {}).profile_digest, plain.profile_digest)
+
+    def test_workers_divide_a_global_batch(self):
+        reply = self.ask(training(), [1, 2, 4], {"global_batch_size": 64})
+        for answer, workers in zip(reply.predictions, (1, 2, 4)):
+            ring = 2 * (workers - 1) / workers * 0.004
+            step = 0.031 * 64 / workers / 32 + ring
+            self.assertAlmostEqual(answer.examples_per_second, 64 / step, delta=1e-2)
+            self.assertAlmostEqual(answer.speedup, 0.062 / step, delta=1e-4)
+            self.assertAlmostEqual(answer.scaling_efficiency, 0.062 / step / workers, delta=1e-4)
+            self.assertEqual(answer.scenario.change.batch_size, 64 // workers)
+
+    def test_other_methods_answer_of_the_changed_job(self):
+        request = {"inline_profile": training(), "scenario": {"change": {"accumulate": 64}}, "options": EXACT, "constraints": {"max_workers": 8}, "objective": "KNEE"}
+        recommended = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertEqual(recommended.workers, 8)
+        self.assertGreater(recommended.prediction.scaling_efficiency, 0.99)
+
+    def test_bad_changes_are_refused_by_field(self):
+        cases = {
+            "scenario.change.batch_size": {"batch_size": 0},
+            "scenario.change.fixed_fraction": {"batch_size": 64, "fixed_fraction": -0.1},
+            "scenario.change.accumulate": {"accumulate": 0},
+            "scenario.change.compute_speed_factor": {"compute_speed_factor": 1e7},
+            "scenario.change.gradient_bytes_factor": {"gradient_bytes_factor": 0},
+            "scenario.change.global_batch_size": {"global_batch_size": 0},
+            "scenario.change.second_profile": {"batch_size": 64, "second_inline_profile": training(32)},
+        }
+        for field, change in cases.items():
+            with self.subTest(field=field):
+                self.assertIn(field, self.refused(change))
+        self.assertIn("worker_counts[1]", self.refused({"global_batch_size": 64}, [2, 3]))
+
+    def test_a_second_recording_that_is_not_stored_is_not_found(self):
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.ask(training(), [1], {"batch_size": 64, "second_profile": "profiles/nobody"})
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
+
+    def test_a_change_belongs_to_the_request_and_not_to_one_of_its_scenarios(self):
+        request = {"inline_profile": training(), "scenarios": [{"workers": 1}, {"workers": 2, "change": {"batch_size": 64}}]}
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request))
+        self.assertIn("scenarios[1].change", details_of(caught.exception).violations)
+
+    def test_the_command_line_asks_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job.json")
+            with open(path, "w") as file:
+                json.dump(training(), file)
+
+            def examples(*flags):
+                done = subprocess.run([os.environ["STEPCAST"], "predict", path, "--as-recorded", "--latency", "0s", "--output", "json", *flags], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return {each["scenario"]["workers"]: each["examplesPerSecond"] for each in json.loads(done.stdout)["predictions"]}
+
+            self.assertAlmostEqual(examples("--workers", "2", "--batch-size", "64", "--batch-fixed", "0.5")[2], 2 * 64 / (1.5 * 0.031 + 0.004), delta=1e-3)
+            # Of 1 to 16 those that divide 24.
+            self.assertEqual(sorted(examples("--global-batch", "24")), [1, 2, 3, 4, 6, 8, 12])
+
+
+if __name__ == "__main__":
+    unittest.main()
