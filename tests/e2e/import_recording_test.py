@@ -356,6 +356,20 @@ class ImportRecordingTest(ServerTest):
             self.assertIn("a table of 2 layers", ran.stdout)
             self.assertEqual(len(json.loads(pathlib.Path(saved).read_text())["operations"]), 6)
 
+    def test_a_profile_of_sailors_takes_its_sizes_from_its_configuration(self):
+        options = store.LayerProfileOptions(batch_size=4, platform=PLATFORM, tensor_parallel=2)
+        times = json.dumps({"4": {"2": {"0": [0.001, 0, 0.01], "1": [0.002, 0.004, 0.01], "2": [0.003, 0.006, 0.02]}}}).encode()
+        sizes = json.dumps({"hidden_size": 16, "sequence_length": 8, "num_layers": 1, "vocab_size": 100}).encode()
+        profile = self.server.profiles.ImportProfile(messages(times, sizes, layer_profile=options, validate_only=True)).profile
+        self.assertEqual(profile.devices_per_worker, 2)
+        self.assertEqual([each.size_bytes for each in profile.operations if each.size_bytes], [3264, 6560, 3200])
+        for content, graph, field, said in ((times, b"", "graph", "training configuration"), (times, b"{}", "graph", "hidden_size"), (b"{}", sizes, "recording", "no JSON of micro-batches")):
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.server.profiles.ImportProfile(messages(content, graph, layer_profile=options))
+            details = details_of(raised.exception)
+            self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
+            self.assertIn(said, details.violations[field])
+
     def test_a_trace_that_is_not_json_says_the_byte_and_the_reason(self):
         options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
         for case, reason in (("control_character", "a control character in a text"), ("nan_in_args", "NaN, which is not a number of JSON")):
