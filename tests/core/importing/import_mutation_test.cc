@@ -184,8 +184,8 @@ TEST(ImportMutationTest, ABrokenTableOfLayersIsRefusedOrMakesASoundProfile) {
 }
 
 TEST(ImportMutationTest, ABrokenProfileOfSailorsIsRefusedOrMakesASoundProfile) {
-  const std::string times =
-      R"({"8": {"1": {"0": [0.001, 0, 0.01], "1": [0.002, 0.004, 0.01], "2": [0.003, 0.006, 0.02]}}})";
+  const std::string times = R"({"8": {"1": {"0": [0.001, 0, 0.01], "1": [0.002, 0.004, 0.01],)"
+                            R"( "2": [0.003, 0.006, 0.02]}}})";
   const std::string sizes =
       R"({"hidden_size": 16, "sequence_length": 8, "num_layers": 1, "vocab_size": 100})";
   Tally tally;
