@@ -144,6 +144,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"format.platform.parsing_overhead.seconds_per_byte", "--parsing-seconds-per-byte"},
     {"format.step_seconds", "--step-seconds"},
     {"format.data_parallel_group", "--data-parallel-group"},
+    {"format.tensor_parallel", "--tensor-parallel"},
     {"format.step_time_variation", "--variation"},
     {"format.common_time_variation", "--common-variation"},
     {"format.steps", "--steps"},
