@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/table.h"
 
@@ -37,7 +38,12 @@ constexpr AssumedFlag kAssumedFlags[] = {
     {"scenario.all_reduce.algorithm", "algorithm ", "--algorithm"},
     {"scenario.all_reduce.latency_seconds", "latency ", "--latency"},
     {"scenario.all_reduce.intra_node_latency_seconds", "latency inside a node ", "--intra-latency"},
-    {"scenario.all_reduce.buckets", "buckets of ", "--bucket-cap"}};
+    {"scenario.all_reduce.buckets", "buckets of ", "--bucket-cap"},
+    {"scenario.pipeline.schedule", "schedule ", "--pipeline schedule="},
+    {"scenario.pipeline.cuts", "stages begin at ", "--pipeline cuts="},
+    {"scenario.pipeline.receives", "receives ", "--pipeline receives="},
+    {"scenario.pipeline.bandwidth_bytes_per_second", "links between stages of ",
+     "--pipeline bandwidth=, latency="}};
 
 const AssumedFlag& FlagOf(const v1::Assumption& assumption) {
   static constexpr AssumedFlag kNone{"", "", ""};
@@ -183,6 +189,75 @@ std::string ResourceText(const v1::Prediction& prediction) {
   }
 }
 
+// The part of a pipeline's step that would shorten it most, and what helps.
+std::string PipelineBottleneckText(const v1::PipelineReport& report) {
+  const auto gain = [&](const std::string& part, const char* change) {
+    return absl::StrFormat("%s (%+.0f%% %s)", part, 100 * report.bottleneck_gain(), change);
+  };
+  switch (report.bottleneck()) {
+    case v1::PipelineReport::COMPUTATION:
+      return gain("computation of the devices", "if twice as fast");
+    case v1::PipelineReport::BUBBLE:
+      return gain("bubble", "without it: more micro-batches or chunks");
+    case v1::PipelineReport::IMBALANCE:
+      return gain(report.slowest_device() + 1 == report.devices_size()
+                      ? "the last stage"
+                      : absl::StrCat("imbalance, slowest device ", report.slowest_device()),
+                  "if all were alike");
+    case v1::PipelineReport::TRANSFERS:
+      return gain("transfers between stages", "without them");
+    case v1::PipelineReport::REDUCTIONS:
+      return gain("reductions of gradients", "without them");
+    case v1::PipelineReport::REST:
+      return gain("end of the step", "without it");
+    default:
+      return "unknown";
+  }
+}
+
+// Shares of the step by number of replicas, and the devices of the last prediction.
+std::string PipelineText(const Predictions& predictions) {
+  if (predictions.empty() || !predictions.rbegin()->has_pipeline()) return "";
+  Table shares({{"workers"},
+                {"devices"},
+                {"computation"},
+                {"bubble"},
+                {"imbalance"},
+                {"transfers"},
+                {"reductions"},
+                {"rest"}});
+  for (const v1::Prediction& prediction : predictions) {
+    const v1::PipelineReport& report = prediction.pipeline();
+    shares.AddRow({absl::StrCat(WorkersOf(prediction)), absl::StrCat(prediction.devices()),
+                   PercentText(1 - report.idle_fraction()), PercentText(report.bubble_fraction()),
+                   PercentText(report.imbalance_fraction()),
+                   PercentText(report.transfer_fraction()),
+                   PercentText(report.reduction_fraction()), PercentText(report.rest_fraction())});
+  }
+  const v1::Prediction& last = *predictions.rbegin();
+  Table devices({{"device"},
+                 {"busy"},
+                 {"micro-batch"},
+                 {"in flight"},
+                 {"memory"},
+                 {"begins at", Table::Align::kLeft}});
+  for (int32_t i = 0; i < last.pipeline().devices_size(); ++i) {
+    const v1::PipelineDevice& device = last.pipeline().devices(i);
+    devices.AddRow({absl::StrCat(i), PercentText(device.utilization()),
+                    SecondsText(device.micro_batch_seconds()),
+                    absl::StrCat(device.chunks_in_flight()),
+                    device.memory_bytes() > 0 ? BytesText(device.memory_bytes()) : "not known",
+                    absl::StrJoin(device.first_operations(), ", ")});
+  }
+  const int64_t of_replica = last.devices() / std::max(1, WorkersOf(last));
+  const auto counted = [](int64_t count, const char* noun) {
+    return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+  };
+  return absl::StrCat("\nshares of a step:\n", shares.Text(), "\n",
+                      counted(WorkersOf(last), "replica"), " of ", counted(of_replica, "GPU"), ": ",
+                      counted(last.devices(), "GPU"), "\n", devices.Text());
+}
+
 // The change that brings the gain.
 const char* IfText(const v1::Prediction& prediction) {
   switch (prediction.bottleneck_change()) {
@@ -226,6 +301,7 @@ std::string ScenarioText(const v1::Prediction& prediction) {
 }
 
 std::string BottleneckText(const v1::Prediction& prediction) {
+  if (prediction.has_pipeline()) return PipelineBottleneckText(prediction.pipeline());
   const std::string resource = ResourceText(prediction);
   if (!prediction.has_bottleneck_gain()) return resource;
   const double percent = 100 * prediction.bottleneck_gain();
@@ -331,6 +407,50 @@ std::string CertaintyText(const Predictions& predictions) {
   return text;
 }
 
+std::string MoneyText(double amount, const std::string& currency) {
+  return absl::StrCat(NumberText(amount), currency.empty() ? "" : " ", currency);
+}
+
+// The table of time and money; empty where no plan was asked about.
+std::string ForecastText(const Predictions& predictions) {
+  const auto any = [&](auto has) {
+    return std::any_of(predictions.begin(), predictions.end(), [&](const v1::Prediction& one) {
+      return one.has_forecast() && has(one.forecast());
+    });
+  };
+  if (!any([](const v1::TrainingForecast&) { return true; })) return "";
+  const bool costs = any([](const v1::TrainingForecast& one) { return one.has_cost(); });
+  const bool fails =
+      any([](const v1::TrainingForecast& one) { return one.has_checkpoint_interval(); });
+  std::vector<Table::Column> columns{{"workers"}, {"training takes"}, {}};
+  columns.back().title = RunsTitle(predictions);
+  if (costs) columns.push_back({"costs"});
+  if (fails) {
+    for (const char* title : {"takes with failures", "failures", "checkpoint every"})
+      columns.push_back({title});
+    if (costs) columns.push_back({"costs then"});
+  }
+  Table table(columns);
+  for (const v1::Prediction& prediction : predictions) {
+    const v1::TrainingForecast& forecast = prediction.forecast();
+    const std::string& currency = forecast.currency_code();
+    std::vector<std::string> row{
+        absl::StrCat(WorkersOf(prediction)), LongDurationText(forecast.duration()),
+        absl::StrCat(LongDurationText(forecast.shortest()), " .. ",
+                     forecast.has_longest() ? LongDurationText(forecast.longest()) : "never")};
+    if (costs) row.push_back(MoneyText(forecast.cost(), currency));
+    if (fails) {
+      const bool ends = forecast.has_expected_duration();
+      row.push_back(ends ? LongDurationText(forecast.expected_duration()) : "never");
+      row.push_back(ends ? NumberText(forecast.expected_failures()) : "");
+      row.push_back(LongDurationText(forecast.checkpoint_interval()));
+      if (costs) row.push_back(ends ? MoneyText(forecast.expected_cost(), currency) : "");
+    }
+    table.AddRow(std::move(row));
+  }
+  return table.Text();
+}
+
 std::string PredictionTable(const Predictions& predictions) {
   const bool regimes =
       std::any_of(predictions.begin(), predictions.end(),
@@ -359,8 +479,8 @@ std::string PredictionTable(const Predictions& predictions) {
     if (regimes) row.push_back(RegimesText(prediction));
     table.AddRow(std::move(row));
   }
-  return table.Text() + CertaintyText(predictions) + AssumptionsText(predictions) +
-         WarningsText(predictions);
+  return table.Text() + PipelineText(predictions) + ForecastText(predictions) +
+         CertaintyText(predictions) + AssumptionsText(predictions) + WarningsText(predictions);
 }
 
 }  // namespace stepcast::client

@@ -183,7 +183,11 @@ std::string CollectiveFitText(const v1::FitCollectivesRequest& request,
   std::string text = absl::StrCat(fitted.Text(), "\n", by_workers.Text());
   for (const auto& warning : response.warnings())
     absl::StrAppend(&text, "warning: ", warning.message(), "\n");
-  absl::StrAppend(&text, "use it with ", FlagsOf(response.scenario()), "\n");
+  const bool is_measured = response.scenario().all_reduce().algorithm() == v1::AllReduce::MEASURED;
+  absl::StrAppend(&text, "use it with ",
+                  is_measured ? std::string("--measured FILE, the benchmark's own times")
+                              : FlagsOf(response.scenario()),
+                  "\n");
   return text;
 }
 

@@ -195,7 +195,8 @@ class ImportCommand : public Command {
     app->add_option(
            "FILE", paths_,
            "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the "
-           "nodes;\nrun-metadata: serialised RunMetadata of one or more "
+           "nodes, or a table with the columns name, forward_ms, backward_ms, activation_bytes and "
+           "parameter_bytes;\nrun-metadata: serialised RunMetadata of one or more "
            "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's "
            "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
            "three steps or more with record_shapes=True;\nchakra: a Chakra execution "
@@ -228,6 +229,11 @@ class ImportCommand : public Command {
         *app, "--step-seconds", "S",
         "Mean length of a step without PyTorch's profiler, to which times are scaled",
         [this](double seconds) { step_seconds_ = seconds; });
+    app->add_option("--data-parallel-group", data_parallel_group_,
+                    "The process group in which workers reduce gradients, by its name or "
+                    "description in a trace of PyTorch; all others are inside a worker (default: "
+                    "found by sizes and descriptions)")
+        ->type_name("NAME");
     AddValueOption<double>(
         *app, "--overlap-slowdown", "X",
         "Of several files: what computation took longer by while a collective ran beside it, 1 to "
@@ -402,6 +408,8 @@ class ImportCommand : public Command {
     if (!row.takes_graph && !graph_.empty()) return "--graph";
     if (format != RecordingFormat::kTimeline && !variables_.empty()) return "--variables";
     if (format != RecordingFormat::kPyTorch && step_seconds_) return "--step-seconds";
+    if (format != RecordingFormat::kPyTorch && !data_parallel_group_.empty())
+      return "--data-parallel-group";
     return !row.makes_steps && flags_.varies()
                ? "--variation, --common-variation, --steps or --seed"
                : "";
@@ -450,6 +458,7 @@ class ImportCommand : public Command {
     } else if (format == RecordingFormat::kPyTorch) {
       FillFormat(*header.mutable_pytorch());
       if (step_seconds_) header.mutable_pytorch()->set_step_seconds(*step_seconds_);
+      header.mutable_pytorch()->set_data_parallel_group(data_parallel_group_);
     } else {
       FillFormat(*header.mutable_timeline());
       flags_.FillVariation(*header.mutable_timeline());
@@ -474,6 +483,7 @@ class ImportCommand : public Command {
   std::string model_;
   int32_t batch_size_ = 0;
   std::optional<double> step_seconds_;
+  std::string data_parallel_group_;
   std::optional<double> overlap_slowdown_;
   std::optional<double> collective_slowdown_;
   ImportFlags flags_;

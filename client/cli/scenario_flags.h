@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "client/cli/cluster.h"
 #include "client/cli/session.h"
 
@@ -18,6 +19,10 @@ class App;
 }  // namespace CLI
 
 namespace stepcast::client {
+
+// Settings of a pipeline, `stages=4,micro-batches=16,schedule=1f1b`. Failure: INVALID_ARGUMENT,
+// with the key.
+absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& text);
 
 class ScenarioFlags {
  public:

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -126,6 +127,7 @@ class FitWarnings {
     OfLatency(fit.latency);
     OfReduction(fit.reduction);
     OfWorkers(fit.by_workers);
+    OfPoints(fit);
     return std::move(warnings_);
   }
 
@@ -195,6 +197,14 @@ class FitWarnings {
           at.bias > 0 ? "above" : "below", " what is fitted; is the algorithm another?");
     }
   }
+  void OfPoints(const CollectiveFit& answer) {
+    if (answer.points.empty()) return;
+    Add(Reason::kNoLine, "the points follow no line: half are off by ",
+        absl::StrFormat("%.0f", 100 * answer.relative_residual), "% or more, and ", answer.outliers,
+        " of ", query_.measurements.size(),
+        " are of no weight, as where a library changes its protocol with the size; take the "
+        "measured times themselves");
+  }
 
   static constexpr double kNotableBias = 0.1;
 
@@ -223,6 +233,32 @@ std::vector<WorkersResidual> ByWorkers(const CollectiveFitQuery& query, const Be
     rows.push_back(row);
   }
   return rows;
+}
+
+// Times that change their course with the size, as where a library changes its protocol: half of
+// the points, or of those of some workers, are off by more than a tenth, or a third is of no
+// weight.
+bool FollowNoLine(const CollectiveFit& fit, size_t points) {
+  constexpr double kFar = 0.1;
+  constexpr size_t kOutliersOf = 3;
+  return fit.relative_residual > kFar || static_cast<size_t>(fit.outliers) * kOutliersOf > points ||
+         std::any_of(fit.by_workers.begin(), fit.by_workers.end(),
+                     [](const WorkersResidual& row) { return row.relative_residual > kFar; });
+}
+
+std::vector<MeasuredCollective> PointsOf(const CollectiveFitQuery& query) {
+  std::map<std::tuple<Collective, int32_t, int64_t>, std::vector<double>> times;
+  for (const MeasuredCollective& point : query.measurements)
+    times[{point.kind, point.workers, point.size_bytes}].push_back(point.seconds);
+  std::vector<MeasuredCollective> points;
+  for (auto& [key, seconds] : times) {
+    const auto& [kind, workers, size] = key;
+    points.push_back({.kind = kind,
+                      .workers = workers,
+                      .size_bytes = size,
+                      .seconds = Median(std::move(seconds))});
+  }
+  return points;
 }
 
 // The coefficients, of which those that the points do not tell from others are left out.
@@ -289,6 +325,7 @@ absl::StatusOr<CollectiveFit> FitCollectives(const CollectiveFitQuery& query, St
     distances.push_back(std::abs(fit->RelativeError(i)));
   }
   answer.relative_residual = Median(std::move(distances));
+  if (FollowNoLine(answer, query.measurements.size())) answer.points = PointsOf(query);
   answer.warnings = FitWarnings(query).Of(answer);
   return answer;
 }

@@ -72,6 +72,7 @@ struct FitWarning {
     kNoScenario,          // beyond what a scenario takes
     kTwoWorkersOnly,
     kAlgorithmFails,  // with some number of workers
+    kNoLine,          // half of all points are off by more than a tenth
   };
 
   Reason reason = Reason::kAlgorithmFails;
@@ -95,6 +96,9 @@ struct CollectiveFit {
   std::vector<WorkersResidual> by_workers;
   std::vector<FitWarning> warnings;
   double confidence_level = 0;
+  // The points themselves, by kind, workers and size, of equal ones the median, where they follow
+  // no line (FitWarning::Reason::kNoLine); else empty.
+  std::vector<MeasuredCollective> points;
 };
 
 inline constexpr double kMaxFittedBandwidth = 1e15;

@@ -261,7 +261,9 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
 
 namespace {
 
-absl::StatusOr<StepPlan> PlanFor(const Profile& profile, const AllReduce& job) {
+absl::StatusOr<StepPlan> PlanFor(const Profile& profile, AllReduce job) {
+  if (auto* const rule = std::get_if<Buckets>(&job.fusion))
+    *rule = AsSent(*rule, profile.content().buckets);
   StepPlan plan = PlanOf(profile);
   if (!profile.has_collectives()) plan = WithoutServers(profile, plan);
   AssignThreads(job.fusion, plan);

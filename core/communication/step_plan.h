@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,13 +46,27 @@ inline void SortUnique(std::vector<int32_t>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
-// The operations of a profile as they stand; what a worker uploads is all-reduced.
+// The operations of a profile as they stand; what a worker uploads is all-reduced, and a collective
+// of devices inside a worker is a computation, as long as recorded, on a stream of its group's own.
 inline StepPlan PlanOf(const Profile& profile) {
+  int32_t streams = 0;
+  for (const Operation& operation : profile.operations())
+    streams = std::max(streams, operation.stream + 1);
+  std::map<std::string_view, int32_t> stream_of_group;
   StepPlan plan;
   plan.reserve(profile.operations().size());
   for (size_t i = 0; i < profile.operations().size(); ++i) {
     const Operation& operation = profile.operations()[i];
     const auto source = static_cast<int32_t>(i);
+    if (operation.resource == Resource::kCollective && !IsAcrossWorkers(operation)) {
+      const int32_t own = streams + static_cast<int32_t>(stream_of_group.size());
+      const int32_t stream = stream_of_group.try_emplace(operation.group, own).first->second;
+      plan.push_back({.source = source,
+                      .stream = stream,
+                      .waiting_for = operation.waiting_for,
+                      .members = {source}});
+      continue;
+    }
     plan.push_back({.source = source,
                     .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
                                                                     : operation.collective,

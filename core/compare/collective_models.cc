@@ -122,7 +122,7 @@ double PaleoStepSeconds(const Profile& profile, const Scenario& scenario,
                         double computation_seconds) {
   double bytes = 0;
   for (const Operation& operation : profile.operations()) {
-    if (operation.resource == Resource::kCollective)
+    if (IsAcrossWorkers(operation))
       bytes += RingShare(operation.collective, scenario.workers) *
                static_cast<double>(operation.size_bytes);
   }

@@ -145,7 +145,7 @@ CollectiveInputs CollectiveInputsOf(const Profile& profile,
   for (const Prediction& prediction : predictions) steps.push_back(StepOf(prediction));
   inputs.computation_seconds = steps.front().computation;
   for (const Operation& operation : profile.operations())
-    inputs.bytes += operation.resource == Resource::kCollective ? operation.size_bytes : 0;
+    inputs.bytes += IsAcrossWorkers(operation) ? operation.size_bytes : 0;
   inputs.pollux = FitPollux(steps);
   return inputs;
 }

@@ -1,11 +1,14 @@
 #include "core/importing/file_kind.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+
+#include "core/importing/layer_table.h"
 
 namespace stepcast {
 
@@ -13,6 +16,45 @@ namespace {
 
 // clang-tidy 14 does not see that literals use it.
 using std::string_view_literals::operator""sv;  // NOLINT(misc-unused-using-decls)
+
+constexpr std::pair<FileKind, std::string_view> kTexts[] = {
+    {FileKind::kUnknown, "something unknown"sv},
+    {FileKind::kEmpty, "an empty file"sv},
+    {FileKind::kLayers, "measured times of layers"sv},
+    {FileKind::kTimeline, "JSON of trace events, as TensorFlow 1's timeline and Chrome write"sv},
+    {FileKind::kPyTorchTrace, "a trace of PyTorch's profiler"sv},
+    {FileKind::kPyTorchExecutionTrace, "an execution trace of PyTorch, which has no times"sv},
+    {FileKind::kHorovodTimeline, "Horovod's timeline"sv},
+    {FileKind::kChakraJson, "a Chakra execution trace"sv},
+    {FileKind::kChakra, "a Chakra execution trace, serialised"sv},
+    {FileKind::kXPlane, "an XPlane, as the profilers of JAX and TensorFlow 2 write"sv},
+    {FileKind::kBytePsTimeline, "a timeline of BytePS"sv},
+    {FileKind::kMxnetTimeline, "a timeline of MXNet's profiler"sv},
+    {FileKind::kProfileJson, "a Stepcast profile in proto JSON"sv},
+    {FileKind::kProfileText, "a Stepcast profile in proto text"sv},
+    {FileKind::kJson, "JSON"sv},
+    {FileKind::kTable, "a table in text, its columns divided by tabs or commas"sv},
+    {FileKind::kText, "text"sv},
+    {FileKind::kBinary, "binary data"sv},
+    {FileKind::kZeros, "zero bytes alone, as a download or copy that failed leaves"sv},
+    {FileKind::kUtf16, "text in UTF-16"sv},
+    {FileKind::kUtf32, "text in UTF-32"sv},
+    {FileKind::kHtml, "a page of HTML, as a server's login or error page is"sv},
+    {FileKind::kXml, "XML"sv},
+    {FileKind::kGzip, "gzip within gzip"sv},
+    {FileKind::kZip, "a zip archive, as PyTorch's checkpoints are"sv},
+    {FileKind::kBzip2, "data compressed by bzip2"sv},
+    {FileKind::kXz, "data compressed by xz"sv},
+    {FileKind::kZstd, "data compressed by zstd"sv},
+    {FileKind::kSevenZip, "a 7z archive"sv},
+    {FileKind::kTar, "a tar archive"sv},
+    {FileKind::kPickle, "a Python pickle"sv},
+    {FileKind::kHdf5, "an HDF5 file"sv},
+    {FileKind::kSqlite, "an SQLite database"sv},
+    {FileKind::kImage, "an image"sv},
+    {FileKind::kPdf, "a PDF document"sv},
+    {FileKind::kProgram, "a program"sv},
+};
 
 constexpr std::pair<std::string_view, FileKind> kMagics[] = {
     {"\x1f\x8b"sv, FileKind::kGzip},
@@ -167,7 +209,8 @@ FileKind KindOfJson(std::string_view text) {
 }
 
 FileKind KindOfText(std::string_view text) {
-  if (StartsWith(text, "node") && Has(text, " -- ")) return FileKind::kLayers;
+  if ((StartsWith(text, "node") && Has(text, " -- ")) || IsLayerTable(text))
+    return FileKind::kLayers;
   for (const std::string_view field : {"batch_size:"sv, "operations {"sv, "platform {"sv}) {
     if (StartsWith(text, field) || Has(text, std::string("\n").append(field)))
       return FileKind::kProfileText;
@@ -208,81 +251,9 @@ FileKind KindOf(std::string_view first_bytes) {
 }
 
 std::string_view TextOf(FileKind kind) {
-  switch (kind) {
-    case FileKind::kUnknown:
-      return "something unknown";
-    case FileKind::kEmpty:
-      return "an empty file";
-    case FileKind::kLayers:
-      return "PipeDream's layer times";
-    case FileKind::kTimeline:
-      return "JSON of trace events, as TensorFlow 1's timeline and Chrome write";
-    case FileKind::kPyTorchTrace:
-      return "a trace of PyTorch's profiler";
-    case FileKind::kPyTorchExecutionTrace:
-      return "an execution trace of PyTorch, which has no times";
-    case FileKind::kHorovodTimeline:
-      return "Horovod's timeline";
-    case FileKind::kChakraJson:
-      return "a Chakra execution trace";
-    case FileKind::kChakra:
-      return "a Chakra execution trace, serialised";
-    case FileKind::kXPlane:
-      return "an XPlane, as the profilers of JAX and TensorFlow 2 write";
-    case FileKind::kBytePsTimeline:
-      return "a timeline of BytePS";
-    case FileKind::kMxnetTimeline:
-      return "a timeline of MXNet's profiler";
-    case FileKind::kProfileJson:
-      return "a Stepcast profile in proto JSON";
-    case FileKind::kProfileText:
-      return "a Stepcast profile in proto text";
-    case FileKind::kJson:
-      return "JSON";
-    case FileKind::kTable:
-      return "a table in text, its columns divided by tabs or commas";
-    case FileKind::kText:
-      return "text";
-    case FileKind::kBinary:
-      return "binary data";
-    case FileKind::kZeros:
-      return "zero bytes alone, as a download or copy that failed leaves";
-    case FileKind::kUtf16:
-      return "text in UTF-16";
-    case FileKind::kUtf32:
-      return "text in UTF-32";
-    case FileKind::kHtml:
-      return "a page of HTML, as a server's login or error page is";
-    case FileKind::kXml:
-      return "XML";
-    case FileKind::kGzip:
-      return "gzip within gzip";
-    case FileKind::kZip:
-      return "a zip archive, as PyTorch's checkpoints are";
-    case FileKind::kBzip2:
-      return "data compressed by bzip2";
-    case FileKind::kXz:
-      return "data compressed by xz";
-    case FileKind::kZstd:
-      return "data compressed by zstd";
-    case FileKind::kSevenZip:
-      return "a 7z archive";
-    case FileKind::kTar:
-      return "a tar archive";
-    case FileKind::kPickle:
-      return "a Python pickle";
-    case FileKind::kHdf5:
-      return "an HDF5 file";
-    case FileKind::kSqlite:
-      return "an SQLite database";
-    case FileKind::kImage:
-      return "an image";
-    case FileKind::kPdf:
-      return "a PDF document";
-    case FileKind::kProgram:
-      return "a program";
-  }
-  return "something unknown";
+  const auto* const text = std::find_if(std::begin(kTexts), std::end(kTexts),
+                                        [kind](const auto& each) { return each.first == kind; });
+  return text == std::end(kTexts) ? kTexts[0].second : text->second;
 }
 
 std::string RefusalOf(FileKind kind) {

@@ -16,7 +16,7 @@ namespace stepcast {
 enum class FileKind : uint8_t {
   kUnknown,
   kEmpty,
-  kLayers,                 // PipeDream's layer times
+  kLayers,                 // PipeDream's layer times, or a table of layers
   kTimeline,               // JSON of Chrome's trace events, as TensorFlow 1 writes it
   kPyTorchTrace,           // the same of PyTorch's profiler
   kPyTorchExecutionTrace,  // of its ExecutionTraceObserver, without times
@@ -71,7 +71,10 @@ std::string RefusalOf(FileKind kind);
 
 // The formats that can be imported, and what else to do with a profile; for the end of a sentence.
 inline constexpr std::string_view kReadableFormats =
-    "what can be imported is layers (PipeDream's layer times, as text), run-metadata (TensorFlow's "
+    "what can be imported is layers (PipeDream's layer times, or a table of layers with the "
+    "columns "
+    "name, forward_ms, backward_ms, activation_bytes and parameter_bytes), run-metadata "
+    "(TensorFlow's "
     "serialised RunMetadata), timeline (JSON of TensorFlow 1's timeline), pytorch (JSON of "
     "PyTorch's profiler), chakra (a Chakra execution trace) and horovod (Horovod's timeline), each "
     "also compressed by gzip; --format (in a request the header's format) says which it is; a "

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/importing/layer_graph.h"
+#include "core/importing/layer_table.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/units.h"
 #include "core/model/fault_list.h"
@@ -75,6 +76,27 @@ std::vector<std::string> NotesOn(const std::vector<MeasuredLayer>& measured) {
   return notes;
 }
 
+std::vector<std::string> NotesOn(const LayerTable& table) {
+  int64_t bytes = 0;
+  int64_t forward_ns = 0;
+  int64_t backward_ns = 0;
+  for (const TrainingLayer& layer : table.layers) {
+    for (const ParameterTensor& tensor : layer.parameters) bytes += tensor.size_bytes;
+    forward_ns += layer.forward_ns;
+    backward_ns += layer.backward_ns + layer.backward_weight_ns.value_or(0);
+  }
+  return {absl::StrFormat(
+              "Found a table of %d layers, which run one after the other: %.3f ms of forward and "
+              "%.3f ms of backward computation, %.3f ms of optimizer and %.2f MiB of parameters a "
+              "step.",
+              table.layers.size(), static_cast<double>(forward_ns) / kNsPerMs,
+              static_cast<double>(backward_ns) / kNsPerMs,
+              static_cast<double>(table.optimizer_ns) / kNsPerMs,
+              static_cast<double>(bytes) / kMebibyte),
+          "Assumed: a layer's gradients are one, as large as its parameters, and met in an "
+          "all-reduce; the batch of the profile is that of the table's times."};
+}
+
 ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options,
                        const StepVariation& variation) {
   ProfileDraft draft{.display_name = options.model,
@@ -95,22 +117,31 @@ absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
   FaultList faults;
   CheckRecordingOptions({options.model, options.batch_size, options.platform}, limits, faults);
   ResolveStepVariation(options.variation, 0, limits, faults);
-  const std::vector<MeasuredLayer> measured = ParseLayerGraph(text, limits, faults);
-  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  const std::vector<TrainingLayer> layers = ComputingLayers(measured);
-  if (layers.empty())
-    return FaultsError(
-        "IMPORT_INVALID",
-        {{.field = "line 1", .description = "the text has no layer but data loading"}});
-
-  TrainingGraph graph = BuildTrainingGraph(layers);
+  TrainingGraph graph;
+  std::vector<std::string> notes;
+  if (IsLayerTable(text)) {
+    const LayerTable table = ParseLayerTable(text, limits, faults);
+    if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+    graph = BuildAllReduceGraph(table.layers, table.optimizer_ns);
+    notes = NotesOn(table);
+  } else {
+    const std::vector<MeasuredLayer> measured = ParseLayerGraph(text, limits, faults);
+    if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+    const std::vector<TrainingLayer> layers = ComputingLayers(measured);
+    if (layers.empty())
+      return FaultsError(
+          "IMPORT_INVALID",
+          {{.field = "line 1", .description = "the text has no layer but data loading"}});
+    graph = BuildTrainingGraph(layers);
+    notes = NotesOn(measured);
+  }
   const StepVariation variation =
       ResolveStepVariation(options.variation, graph.operations.size(), limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
   absl::StatusOr<Profile> profile =
       Profile::Create(MakeDraft(std::move(graph), options, variation), limits);
   if (!profile.ok()) return FaultsError("IMPORT_INVALID", DetailsOf(profile.status()).faults);
-  ImportedProfile imported{.profile = *std::move(profile), .notes = NotesOn(measured)};
+  ImportedProfile imported{.profile = *std::move(profile), .notes = std::move(notes)};
   imported.notes.push_back(NoteOn(variation));
   return imported;
 }

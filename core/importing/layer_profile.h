@@ -1,9 +1,11 @@
 // Import of layer profiles: measured forward and backward times, parameter bytes and edges, one
 // layer a line.
 //
-// Format: `nodeK -- Op -- key=value, ...` lines with forward_compute_time and backward_compute_time
-// (milliseconds) and parameter_size (bytes), and edges `<tab>nodeA -- nodeB`. The node whose Op is
-// Input is data loading: its time is no computation.
+// Formats, told by the text itself: a table with a header (layer_table.h), which becomes a step of
+// all-reduce training; or lines `nodeK -- Op -- key=value, ...` with forward_compute_time,
+// backward_compute_time (milliseconds) and parameter_size (bytes), and edges `<tab>nodeA -- nodeB`,
+// which become a step against a parameter server. The node whose Op is Input is data loading: its
+// time is no computation.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +28,11 @@ struct LayerProfileOptions {
   StepVariationDraft variation;  // the text has mean times only
 };
 
-// Makes, per layer in graph order: a download if it has parameters, a forward operation (waits for
-// its download and the forward operations of the layers before it), a backward operation (waits for
-// those of the layers after it), an upload of the gradient, and an update on the server. Fails with
-// INVALID_ARGUMENT, reason IMPORT_INVALID: faults of the text have the path `line N`, those of the
-// options their field's.
+// Makes of a table the operations of BuildAllReduceGraph. Of other text, per layer in graph order:
+// a download if it has parameters, a forward operation (waits for its download and the forward
+// operations of the layers before it), a backward operation (waits for those of the layers after
+// it), an upload of the gradient, and an update on the server. Fails with INVALID_ARGUMENT, reason
+// IMPORT_INVALID: faults of the text have the path `line N`, those of the options their field's.
 absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
                                                    const LayerProfileOptions& options,
                                                    const ProfileLimits& limits = {});

@@ -25,6 +25,7 @@ namespace {
 
 constexpr size_t kStepsLeftOut = 2;
 constexpr int64_t kLongest = int64_t{1} << 60;
+constexpr int32_t kNoGroup = -2;  // of gradients
 
 using EventKind = TraceHostEvent::Kind;
 
@@ -51,21 +52,27 @@ StepForm FormOf(const StepContent& content) {
   return form;
 }
 
-// By its description, as Megatron, DeepSpeed and torchtitan write it, a group inside a replica.
-bool IsInsideReplica(const TraceGroup& group) {
-  const std::string text = absl::AsciiStrToLower(group.description);
-  if (absl::StrContains(text, "data_parallel")) return false;
-  for (const char* const part : {"tensor", "pipeline", "context", "expert", "embedding"}) {
-    if (absl::StrContains(text, part)) return true;
-  }
-  const std::vector<std::string> words = absl::StrSplit(text, absl::ByAnyChar("_- ."));
-  const auto has = [&words](std::initializer_list<const char*> others) {
-    return std::any_of(words.begin(), words.end(), [&others](const std::string& word) {
-      return std::find(others.begin(), others.end(), word) != others.end();
-    });
-  };
-  return !has({"dp", "ddp", "data", "replicate"}) &&
-         has({"tp", "pp", "cp", "ep", "sp", "etp", "model", "mp"});
+// The lower-case words of a group's description.
+std::vector<std::string> WordsOf(const TraceGroup& group) {
+  return absl::StrSplit(absl::AsciiStrToLower(group.description), absl::ByAnyChar("_- ."));
+}
+
+bool HasAny(const std::vector<std::string>& words, std::initializer_list<const char*> others) {
+  return std::any_of(words.begin(), words.end(), [&others](const std::string& word) {
+    return std::find(others.begin(), others.end(), word) != others.end();
+  });
+}
+
+// The one dimension of a replica that a group is; empty: none, or several.
+std::string DimensionOf(const TraceGroup& group) {
+  const std::vector<std::string> words = WordsOf(group);
+  std::vector<std::string> dimensions;
+  if (HasAny(words, {"tensor", "tp", "etp"})) dimensions.emplace_back("tensor");
+  if (HasAny(words, {"pipeline", "pp"})) dimensions.emplace_back("pipeline");
+  if (HasAny(words, {"context", "cp", "sp", "sequence"})) dimensions.emplace_back("context");
+  if (HasAny(words, {"expert", "ep"})) dimensions.emplace_back("expert");
+  if (dimensions.empty() && group.description.empty()) return group.name;
+  return dimensions.size() == 1 ? dimensions.front() : "";
 }
 
 // Gradients to which all-reduces add up.
@@ -132,8 +139,9 @@ std::optional<BucketMatch> MatchOf(const StepContent& content, int32_t group) {
 
 class StepContentFinder {
  public:
-  StepContentFinder(const PyTorchTrace& trace, std::vector<std::string>& notes)
-      : trace_(trace), notes_(notes) {}
+  StepContentFinder(const PyTorchTrace& trace, const std::string& gradient_group,
+                    std::vector<std::string>& notes)
+      : trace_(trace), gradient_group_(gradient_group), notes_(notes) {}
 
   absl::StatusOr<std::vector<StepContent>> Find() {
     absl::Status status = CheckReadable();
@@ -154,6 +162,9 @@ class StepContentFinder {
   StepContent ContentOf(const TraceHostEvent& step) const;
   static void FindBuckets(StepContent& content);
   absl::Status KeepAlike();
+  absl::StatusOr<int32_t> AskedGroup() const;
+  absl::StatusOr<int32_t> FoundGroup() const;
+  bool IsInner(const SentTensor& tensor, int32_t chosen) const;
   absl::Status ChooseGroup();
   absl::Status CheckKinds() const;
   void PutInOrder();
@@ -162,6 +173,7 @@ class StepContentFinder {
   std::string NameOfGroup(int32_t group) const;
 
   const PyTorchTrace& trace_;
+  const std::string& gradient_group_;  // as asked for; empty: to be found
   std::vector<std::string>& notes_;
   std::vector<StepContent> contents_;
   std::vector<std::string> left_out_;
@@ -322,79 +334,100 @@ absl::Status StepContentFinder::KeepAlike() {
   return absl::OkStatus();
 }
 
-StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
-  StepContent content{.number = step.number, .window = {step.start_ns, step.end_ns}};
+// Events of a step's collectives: of what was launched its size, its call and its run, not all of
+// which are recorded.
+struct CollectiveEvents {
   std::vector<const TraceHostEvent*> sizes;
   std::vector<const TraceHostEvent*> calls;
   std::vector<const TraceHostEvent*> runs;
+
+  // True if the event is of one.
+  bool Take(const TraceHostEvent& event) {
+    if (event.kind == EventKind::kCollective) sizes.push_back(&event);
+    if (event.kind == EventKind::kCollectiveCall) calls.push_back(&event);
+    if (event.kind == EventKind::kCollectiveRun) runs.push_back(&event);
+    return event.kind == EventKind::kCollective || event.kind == EventKind::kCollectiveCall ||
+           event.kind == EventKind::kCollectiveRun;
+  }
+
+  // By launch.
+  std::vector<SentTensor> Sent() const {
+    const std::vector<const TraceHostEvent*>& sent =
+        !sizes.empty() ? sizes : (!runs.empty() ? runs : calls);
+    std::vector<SentTensor> tensors;
+    for (size_t i = 0; i < sent.size(); ++i) {
+      const bool has_call = calls.size() == sent.size();
+      SentTensor tensor{.kind = sent[i]->collective,
+                        .launch_ns = has_call ? calls[i]->start_ns : sent[i]->start_ns,
+                        .elements = sent[i]->number,
+                        .element_bytes = sent[i]->element_bytes,
+                        .group_size = sent[i]->group_size,
+                        .group = sent[i]->group,
+                        .is_whole = sent[i]->is_whole};
+      if (runs.size() == sent.size()) tensor.run = {runs[i]->start_ns, runs[i]->end_ns};
+      tensors.push_back(tensor);
+    }
+    std::stable_sort(tensors.begin(), tensors.end(), [](const SentTensor& a, const SentTensor& b) {
+      return a.launch_ns < b.launch_ns;
+    });
+    for (size_t i = 0; i < tensors.size(); ++i) tensors[i].place = i;
+    return tensors;
+  }
+};
+
+// Several optimizers one after the other are one; a gradient after them is of another part of the
+// model.
+void TakeOptimizer(const TraceHostEvent& event, StepContent& content) {
+  if (content.gradients.empty()) return;
+  if (!content.optimizer) content.optimizer = {event.start_ns, event.end_ns};
+  content.optimizer->end_ns = std::max(content.optimizer->end_ns, event.end_ns);
+}
+
+StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
+  StepContent content{.number = step.number, .window = {step.start_ns, step.end_ns}};
+  CollectiveEvents collectives;
   const TraceHostEvent* scope = nullptr;
+  int64_t node_end_ns = INT64_MIN;  // of the last of content.nodes
+  int64_t function_end_ns = INT64_MAX;
   auto event =
       std::lower_bound(trace_.host.begin(), trace_.host.end(), step.start_ns,
                        [](const TraceHostEvent& e, int64_t start) { return e.start_ns < start; });
   for (; event != trace_.host.end() && event->start_ns < step.end_ns; ++event) {
-    switch (event->kind) {
-      case EventKind::kGradient: {
-        const bool in_scope = scope != nullptr && event->end_ns <= scope->end_ns;
-        content.gradients.push_back({.start_ns = event->start_ns,
-                                     .end_ns = in_scope ? scope->end_ns : event->end_ns,
-                                     .elements = event->number,
-                                     .element_bytes = event->element_bytes});
-        content.optimizer.reset();  // of another part of the model
-        [[fallthrough]];
-      }
-      case EventKind::kBackward:
-      case EventKind::kGradientScope:
-        if (event->kind == EventKind::kGradientScope) scope = &*event;
-        if (event->kind == EventKind::kBackward && event->number >= 0)
-          content.nodes.push_back(event->number);
-        content.backward_ns = std::min(content.backward_ns, event->start_ns);
-        break;
-      case EventKind::kCollectiveCall:
-        calls.push_back(&*event);
-        break;
-      case EventKind::kCollective:
-        sizes.push_back(&*event);
-        break;
-      case EventKind::kCollectiveRun:
-        runs.push_back(&*event);
-        break;
-      case EventKind::kCopyFromBucket:
-        content.copies.push_back({event->start_ns, event->end_ns});
-        break;
-      case EventKind::kOptimizer: {
-        // Several one after the other are one.
-        if (content.gradients.empty()) break;
-        if (!content.optimizer) content.optimizer = {event->start_ns, event->end_ns};
-        content.optimizer->end_ns = std::max(content.optimizer->end_ns, event->end_ns);
-        break;
-      }
-      case EventKind::kSynchronization:
-        content.waited_ns = std::min(
-            kLongest, content.waited_ns + std::min(kLongest, event->end_ns - event->start_ns));
-        break;
-      case EventKind::kStep:
-        break;
+    if (collectives.Take(*event)) continue;
+    const bool is_gradient = event->kind == EventKind::kGradient;
+    if (is_gradient) {
+      const bool in_scope = scope != nullptr && event->end_ns <= scope->end_ns;
+      content.gradients.push_back({.start_ns = event->start_ns,
+                                   .end_ns = in_scope ? scope->end_ns : event->end_ns,
+                                   .elements = event->number,
+                                   .element_bytes = event->element_bytes});
+      content.optimizer.reset();
+    }
+    if (event->kind == EventKind::kGradientScope) scope = &*event;
+    if (event->kind == EventKind::kBackward && event->number >= 0) {
+      content.nodes.push_back({.start_ns = event->start_ns, .sequence = event->number});
+      node_end_ns = event->end_ns;
+      function_end_ns = INT64_MAX;
+    }
+    if (event->kind == EventKind::kFunction && event->end_ns <= node_end_ns &&
+        event->number == content.nodes.back().sequence)
+      function_end_ns = event->end_ns;
+    // By the engine, after the function.
+    if (event->kind == EventKind::kAddition && event->start_ns >= function_end_ns &&
+        event->end_ns <= node_end_ns)
+      content.nodes.back().added.push_back(event->number);
+    if (is_gradient || event->kind == EventKind::kGradientScope ||
+        event->kind == EventKind::kBackward)
+      content.backward_ns = std::min(content.backward_ns, event->start_ns);
+    if (event->kind == EventKind::kCopyFromBucket)
+      content.copies.push_back({event->start_ns, event->end_ns});
+    if (event->kind == EventKind::kOptimizer) TakeOptimizer(*event, content);
+    if (event->kind == EventKind::kSynchronization) {
+      content.waited_ns = std::min(
+          kLongest, content.waited_ns + std::min(kLongest, event->end_ns - event->start_ns));
     }
   }
-  const std::vector<const TraceHostEvent*>& sent =
-      !sizes.empty() ? sizes : (!runs.empty() ? runs : calls);
-  for (size_t i = 0; i < sent.size(); ++i) {
-    const bool has_call = calls.size() == sent.size();
-    const bool has_run = runs.size() == sent.size();
-    SentTensor tensor{.kind = sent[i]->collective,
-                      .launch_ns = has_call ? calls[i]->start_ns : sent[i]->start_ns,
-                      .elements = sent[i]->number,
-                      .element_bytes = sent[i]->element_bytes,
-                      .group_size = sent[i]->group_size,
-                      .group = sent[i]->group,
-                      .is_whole = sent[i]->is_whole};
-    if (has_run) tensor.run = {runs[i]->start_ns, runs[i]->end_ns};
-    content.sent.push_back(tensor);
-  }
-  std::stable_sort(
-      content.sent.begin(), content.sent.end(),
-      [](const SentTensor& a, const SentTensor& b) { return a.launch_ns < b.launch_ns; });
-  for (size_t i = 0; i < content.sent.size(); ++i) content.sent[i].place = i;
+  content.sent = collectives.Sent();
   FindBuckets(content);
   return content;
 }
@@ -424,17 +457,31 @@ std::string StepContentFinder::NameOfGroup(int32_t group) const {
              : absl::StrCat(Quoted(named.name), " (", Quoted(named.description), ")");
 }
 
-// The group that gradients add up in: by their sizes, else by its description. All others'
-// collectives are inside a replica.
-absl::Status StepContentFinder::ChooseGroup() {
-  constexpr int32_t kNone = -2;
+// By its name or its description, where it was asked for.
+absl::StatusOr<int32_t> StepContentFinder::AskedGroup() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < trace_.groups.size(); ++i) {
+    const TraceGroup& group = trace_.groups[i];
+    if (group.name == gradient_group_ || group.description == gradient_group_)
+      return static_cast<int32_t>(i);
+    names.push_back(NameOfGroup(static_cast<int32_t>(i)));
+  }
+  return ImportFault(
+      "data_parallel_group",
+      absl::StrCat(
+          "the recording has no group ", Quoted(gradient_group_), ": ",
+          names.empty() ? "it names none" : absl::StrCat("it has ", absl::StrJoin(names, ", "))));
+}
+
+// The group that gradients add up in: by their sizes, else by its description; kNone: none.
+absl::StatusOr<int32_t> StepContentFinder::FoundGroup() const {
   const StepContent& content = contents_.front();
   std::set<int32_t> groups;
   for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
     const SentTensor& tensor = content.sent[i];
     if (tensor.kind == Collective::kAllReduce && tensor.group >= 0) groups.insert(tensor.group);
   }
-  if (groups.empty()) return absl::OkStatus();
+  if (groups.empty()) return kNoGroup;
   std::vector<int32_t> likely;
   for (const int32_t group : groups) {
     if (MatchOf(content, group).has_value()) likely.push_back(group);
@@ -451,14 +498,24 @@ absl::Status StepContentFinder::ChooseGroup() {
     for (const int32_t group : likely) names.push_back(NameOfGroup(group));
     return ContentFault(absl::StrCat(
         "its all-reduces are of the groups ", absl::StrJoin(names, ", "),
-        ", and sizes do not tell which are of gradients: record with record_shapes=True, or name "
-        "the groups (init_device_mesh with mesh_dim_names, new_group with group_desc)"));
+        ", and sizes do not tell which are of gradients: say it (--data-parallel-group, in a "
+        "request data_parallel_group), record with record_shapes=True, or name the groups "
+        "(init_device_mesh with mesh_dim_names, new_group with group_desc)"));
   }
-  const int32_t chosen = likely.empty() ? kNone : likely.front();
+  return likely.empty() ? kNoGroup : likely.front();
+}
+
+// All other groups' collectives are inside a replica.
+absl::Status StepContentFinder::ChooseGroup() {
+  const absl::StatusOr<int32_t> chosen = gradient_group_.empty() ? FoundGroup() : AskedGroup();
+  if (!chosen.ok()) return chosen.status();
+  const bool has_inside = std::any_of(trace_.groups.begin(), trace_.groups.end(), IsInsideReplica);
+  // Without all-reduces of gradients, whatever is not inside a replica is left to be judged.
+  if (*chosen == kNoGroup && !has_inside) return absl::OkStatus();
   for (StepContent& each : contents_) {
-    each.group = chosen;
-    const auto is_inner = [chosen](const SentTensor& tensor) {
-      return tensor.group >= 0 && tensor.group != chosen;
+    each.group = *chosen;
+    const auto is_inner = [this, chosen](const SentTensor& tensor) {
+      return tensor.group >= 0 && tensor.group != *chosen && IsInner(tensor, *chosen);
     };
     std::copy_if(each.sent.begin(), each.sent.end(), std::back_inserter(each.inner), is_inner);
     std::erase_if(each.sent, is_inner);
@@ -467,17 +524,27 @@ absl::Status StepContentFinder::ChooseGroup() {
   return absl::OkStatus();
 }
 
+// Of another group than the gradients'. One that shards a model is none of a replica's, unless the
+// gradients' group was told by name.
+bool StepContentFinder::IsInner(const SentTensor& tensor, int32_t chosen) const {
+  const TraceGroup& group = trace_.groups[static_cast<size_t>(tensor.group)];
+  if (IsInsideReplica(group) || !gradient_group_.empty()) return true;
+  return chosen != kNoGroup &&
+         (tensor.kind == Collective::kAllReduce || tensor.kind == Collective::kBroadcast ||
+          (group.description.empty() && MatchOf(contents_.front(), chosen).has_value()));
+}
+
 absl::Status StepContentFinder::CheckKinds() const {
   for (const StepContent& content : contents_) {
-    for (const std::vector<SentTensor>* tensors : {&content.sent, &content.inner}) {
-      for (const SentTensor& tensor : *tensors) {
-        if (tensor.kind != Collective::kUnspecified) continue;
-        return ContentFault(absl::StrCat(
-            StepName(content.number), " has the collective ", Quoted(trace_.other_collective),
-            tensor.group >= 0 ? absl::StrCat(" of the group ", NameOfGroup(tensor.group)) : "",
-            ", as sharded models have (FSDP, ZeRO) and ones that are cut in pieces: record the "
-            "model with DistributedDataParallel, or alone, and ask for sharding in the scenario"));
-      }
+    for (const SentTensor& tensor : content.sent) {
+      if (tensor.kind == Collective::kAllReduce || tensor.kind == Collective::kBroadcast) continue;
+      return ContentFault(absl::StrCat(
+          StepName(content.number), " has the collective ", Quoted(trace_.other_collective),
+          tensor.group >= 0 ? absl::StrCat(" of the group ", NameOfGroup(tensor.group)) : "",
+          ", as sharded models have (FSDP, ZeRO) and ones that are cut in pieces: record the "
+          "model with DistributedDataParallel, or alone, and ask for sharding or a pipeline in the "
+          "scenario; where the group is inside a replica, --data-parallel-group (in a request "
+          "data_parallel_group) says which one is of gradients"));
     }
   }
   return absl::OkStatus();
@@ -576,11 +643,14 @@ void StepContentFinder::NoteOthers() {
     bytes += tensor.bytes();
   }
   for (const auto& [group, sum] : inner) {
+    const int64_t devices = DevicesOfReplica(trace_, content.group);
     notes_.push_back(absl::StrCat(
-        "Left in the computation: ", sum.first, " collective", sum.first == 1 ? "" : "s",
+        "Found inside a worker: ", sum.first, " collective", sum.first == 1 ? "" : "s",
         " a step of ", sum.second, " bytes of the group ", NameOfGroup(group),
         ", which is not that of the gradients. A worker of a prediction is a replica with all of "
-        "its devices, and these take as long as they were recorded."));
+        "its devices",
+        devices > 1 ? absl::StrCat(" (", devices, " by the groups' sizes)") : "",
+        ", and these take as long as they were recorded."));
   }
 }
 
@@ -593,13 +663,52 @@ std::vector<SentTensor> StepContent::buckets() const {
   return buckets;
 }
 
+bool IsInsideReplica(const TraceGroup& group) {
+  const std::string text = absl::AsciiStrToLower(group.description);
+  if (absl::StrContains(text, "data_parallel")) return false;
+  for (const char* const part : {"tensor", "pipeline", "context", "expert", "embedding"}) {
+    if (absl::StrContains(text, part)) return true;
+  }
+  const std::vector<std::string> words = WordsOf(group);
+  return !HasAny(words, {"dp", "ddp", "data", "replicate", "fsdp", "shard"}) &&
+         HasAny(words, {"tp", "pp", "cp", "ep", "sp", "etp", "model", "mp"});
+}
+
+int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients) {
+  std::map<std::string, int64_t> dimensions;
+  const TraceGroup none;
+  const TraceGroup& reduced = gradients >= 0 ? trace.groups[static_cast<size_t>(gradients)] : none;
+  int64_t job = trace.world_size;
+  for (const TraceGroup& group : trace.groups) {
+    if (group.description == "default_pg") job = std::max(job, group.size);
+    const bool is_inside =
+        IsInsideReplica(group) || (group.description.empty() && gradients >= 0 && group != reduced);
+    if (!is_inside || group.size <= 1) continue;
+    if (const std::string dimension = DimensionOf(group); !dimension.empty())
+      dimensions[dimension] = std::max(dimensions[dimension], group.size);
+  }
+  if (dimensions.empty()) return 1;
+  // Gradients that contexts reduce, too, are those of fewer replicas.
+  const bool has_contexts = HasAny(WordsOf(reduced), {"cp", "context"});
+  const int64_t contexts =
+      has_contexts && dimensions.contains("context") ? dimensions["context"] : 1;
+  int64_t devices = 1;
+  for (const auto& [name, size] : dimensions)
+    devices = std::min<int64_t>(devices * std::min<int64_t>(size, kMaxDevicesPerWorker),
+                                kMaxDevicesPerWorker);
+  if (reduced.size > 0 && job > reduced.size && job * contexts % reduced.size == 0)
+    devices = std::min<int64_t>(job * contexts / reduced.size, kMaxDevicesPerWorker);
+  return devices;
+}
+
 std::string StepName(int64_t number) {
   return number < 0 ? "a ProfilerStep" : absl::StrCat("ProfilerStep#", number);
 }
 
 absl::StatusOr<std::vector<StepContent>> FindStepContents(const PyTorchTrace& trace,
+                                                          const std::string& gradient_group,
                                                           std::vector<std::string>& notes) {
-  return StepContentFinder(trace, notes).Find();
+  return StepContentFinder(trace, gradient_group, notes).Find();
 }
 
 }  // namespace stepcast

@@ -44,6 +44,14 @@ struct SentTensor {
   static constexpr int64_t kBytesOfUnknownElement = 4;
 };
 
+// A function that the backward pass ran, but for gradients of parameters.
+struct BackwardNode {
+  int64_t start_ns = 0;
+  int64_t sequence = 0;  // of the operation that it undoes
+  // Elements of its inputs' gradients that were added to what other functions had made of them.
+  std::vector<int64_t> added;
+};
+
 // The content of a step, on the host's clock.
 struct StepContent {
   int64_t number = 0;
@@ -55,7 +63,7 @@ struct StepContent {
   std::vector<TimeSpan> copies;  // out of the buckets
   std::optional<TimeSpan> optimizer;
   int64_t backward_ns = INT64_MAX;  // its begin
-  std::vector<int64_t> nodes;       // sequence numbers of what it undid
+  std::vector<BackwardNode> nodes;  // that have a sequence number
   int64_t waited_ns = 0;            // by the host, for the GPU
   size_t first_bucket = 0;          // of `sent`: those that may be of gradients
   size_t end_bucket = 0;
@@ -67,6 +75,13 @@ struct StepContent {
 
 // "ProfilerStep#7".
 std::string StepName(int64_t number);
+
+// By its description, as Megatron, DeepSpeed and torchtitan write it, a group inside a replica.
+bool IsInsideReplica(const TraceGroup& group);
+
+// The devices of a replica, told by the sizes of the groups that the trace has beside the one of
+// `gradients`; 1 where it has none.
+int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients);
 
 // Leaves out the first two steps, those of an unusual length, and those that differ from most in
 // their gradients or collectives, and notes it. Of all-reduces those are buckets that are of the

@@ -19,11 +19,13 @@ namespace {
 // the annotations.
 class RankSteps {
  public:
-  explicit RankSteps(const PyTorchTrace& trace) : trace_(trace) {}
+  RankSteps(const PyTorchTrace& trace, const std::string& gradient_group)
+      : trace_(trace), gradient_group_(gradient_group) {}
 
   absl::StatusOr<std::vector<RankStep>> Find() const {
     std::vector<std::string> notes;
-    const absl::StatusOr<std::vector<StepContent>> contents = FindStepContents(trace_, notes);
+    const absl::StatusOr<std::vector<StepContent>> contents =
+        FindStepContents(trace_, gradient_group_, notes);
     if (!contents.ok()) return contents.status();
     std::vector<RankStep> steps;
     for (const StepContent& content : *contents) {
@@ -85,15 +87,17 @@ class RankSteps {
   }
 
   const PyTorchTrace& trace_;
+  const std::string& gradient_group_;
 };
 
 absl::StatusOr<RankPart> PartOf(const RankTrace& trace, const PyTorchTraceOptions& options,
                                 const ProfileLimits& limits, StopCheck stop) {
   const absl::StatusOr<PyTorchTrace> read = ReadPyTorchTrace(*trace.recording, limits, stop);
   if (!read.ok()) return read.status();
-  absl::StatusOr<std::vector<RankStep>> steps = RankSteps(*read).Find();
+  absl::StatusOr<std::vector<RankStep>> steps =
+      RankSteps(*read, options.data_parallel_group).Find();
   if (!steps.ok()) return steps.status();
-  absl::StatusOr<ImportedProfile> imported = ProfileOfPyTorchTrace(*read, options, limits);
+  absl::StatusOr<ImportedProfile> imported = ProfileOfPyTorchRank(*read, options, limits);
   if (!imported.ok()) return imported.status();
   return RankPart{.rank = read->rank >= 0 ? read->rank : RankOfName(trace.name),
                   .world_size = read->world_size,

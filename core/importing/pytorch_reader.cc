@@ -81,6 +81,8 @@ std::optional<Collective> CollectiveNamed(std::string_view name) {
     return std::nullopt;
   if (StartsWithAny(name, {"allreduce", "all_reduce"})) return Collective::kAllReduce;
   if (StartsWithAny(name, {"broadcast", "_broadcast"})) return Collective::kBroadcast;
+  if (StartsWithAny(name, {"allgather", "all_gather", "_allgather"})) return Collective::kAllGather;
+  if (StartsWithAny(name, {"reduce_scatter", "_reduce_scatter"})) return Collective::kReduceScatter;
   return Collective::kUnspecified;
 }
 
@@ -111,6 +113,10 @@ class PyTorchReader : public JsonReader {
     }
     if (place() == kDevices) trace_.names_devices = true;
     if (place() == kDocument && key() == "distributedInfo") return kDistributedInfo;
+    if (place() == kGroups) {
+      event_.group = {};
+      return kGroup;
+    }
     return place() == kEvent && key() == "args" ? kArguments : kPassOver;
   }
 
@@ -121,6 +127,7 @@ class PyTorchReader : public JsonReader {
       return kEvents;
     }
     if (in_document && key() == "deviceProperties") return kDevices;
+    if (place() == kDistributedInfo && key() == "pg_config") return kGroups;
     if (in_document && key() == "nodes") is_execution_trace_ = true;
     if (place() == kArguments && key() == "Input Dims") return kShapes;
     if (place() == kArguments && key() == "Input type") return kTypes;
@@ -132,6 +139,7 @@ class PyTorchReader : public JsonReader {
 
   void End() override {
     if (place() == kEvent) Keep();
+    if (place() == kGroup) PlaceOfGroup();
   }
 
   void Text(std::string& value) override {
@@ -140,6 +148,10 @@ class PyTorchReader : public JsonReader {
       if (key() == "name") event_.name.assign(value, 0, kMaxTraceNameBytes);
       if (key() == "cat") event_.category.assign(value, 0, kMaxTraceNameBytes);
       if (key() == "ts" || key() == "dur") TimeInText(value);
+    } else if (place() == kGroup && key() == "pg_name") {
+      event_.group.name.assign(value, 0, kMaxTraceNameBytes);
+    } else if (place() == kGroup && key() == "pg_desc") {
+      event_.group.description.assign(value, 0, kMaxTraceNameBytes);
     } else if (place() == kArguments && key() == "Process Group Name") {
       event_.group.name.assign(value, 0, kMaxTraceNameBytes);
     } else if (place() == kArguments && key() == "Process Group Description") {
@@ -164,6 +176,8 @@ class PyTorchReader : public JsonReader {
     if (!whole) return;
     if (place() == kDistributedInfo && key() == "world_size") trace_.world_size = *whole;
     if (place() == kDistributedInfo && key() == "rank") trace_.rank = *whole;
+    if (place() == kGroup && key() == "pg_name") event_.group.name = absl::StrCat(*whole);
+    if (place() == kGroup && key() == "pg_size") event_.group.size = *whole;
     // As far as all sums of times are int64.
     constexpr int64_t kLatestBase = 4'000'000'000'000'000'000;
     if (place() == kDocument && key() == "baseTimeNanoseconds")
@@ -184,8 +198,9 @@ class PyTorchReader : public JsonReader {
     if (key() == "In msg nelems") event_.collective_elements = *whole;
     if (key() == "Out msg nelems") event_.collective_outputs = *whole;
     if (key() == "Process Group Name") event_.group.name = absl::StrCat(*whole);
-    if (key() == "Group size") event_.group_size = *whole;
+    if (key() == "Group size") event_.group.size = *whole;
     if (key() == "Sequence number") event_.sequence = *whole;
+    if (key() == "Fwd thread id") event_.forward_thread = *whole;
   }
 
  private:
@@ -194,6 +209,8 @@ class PyTorchReader : public JsonReader {
   enum Place {
     kDocument = 1,
     kDistributedInfo,
+    kGroups,  // of the process
+    kGroup,
     kDevices,
     kEvents,
     kEvent,
@@ -216,8 +233,8 @@ class PyTorchReader : public JsonReader {
     int64_t elements = -1;  // of the first input
     int64_t collective_elements = -1;
     int64_t collective_outputs = -1;
-    int64_t group_size = 0;
     int64_t sequence = -1;
+    int64_t forward_thread = -1;
     std::array<std::vector<int64_t>, kInputs> dimensions;
     std::array<int16_t, kInputs> element_bytes = {};
     std::string name;
@@ -231,10 +248,11 @@ class PyTorchReader : public JsonReader {
       phase = '?';
       has_start = has_correlation = false;
       shapes = types = 0;
-      start_ns = length_ns = correlation = group_size = 0;
-      elements = collective_elements = collective_outputs = sequence = -1;
+      start_ns = length_ns = correlation = 0;
+      elements = collective_elements = collective_outputs = sequence = forward_thread = -1;
       group.name.clear();
       group.description.clear();
+      group.size = 0;
       for (std::vector<int64_t>& shape : dimensions) shape.clear();
       element_bytes = {};
       for (std::string* text : {&name, &category, &type, &collective, &collective_type})
@@ -313,11 +331,17 @@ class PyTorchReader : public JsonReader {
     constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
     constexpr std::string_view kGradient = "torch::autograd::AccumulateGrad";
     const std::string_view name = event_.name;
+    if (IsAny(name, {"aten::add", "aten::add_"}) && event_.sequence < 0) return KeepAddition();
     if (StartsWithAny(name, {"aten::"})) return KeepTensors();
+    if (IsFunction()) KeepTensors();
     if (name == kGradient) return KeepHost(HostKind::kGradient);
     if (StartsWithAny(name, {kEngine})) {
       const bool is_gradient = name.substr(kEngine.size()) == kGradient;
       return is_gradient ? KeepHost(HostKind::kGradientScope) : KeepBackward();
+    }
+    if (event_.sequence >= 0 && event_.category == "cpu_op" && HasPart(name, "Backward")) {
+      event_.elements = event_.sequence;
+      return KeepHost(HostKind::kFunction);
     }
     // Of 2021, when the engine had no event of its own.
     if (event_.category == "Operator" &&
@@ -331,8 +355,7 @@ class PyTorchReader : public JsonReader {
     if (HasPart(name, "ddp.reducer::copy_bucket_to_grad"))
       return KeepHost(HostKind::kCopyFromBucket);
     if (name == "record_param_comms") {
-      event_.elements =
-          event_.collective_elements >= 0 ? event_.collective_elements : event_.collective_outputs;
+      event_.elements = std::max(event_.collective_elements, event_.collective_outputs);
       event_.type = event_.collective_type;
       return KeepCollective(HostKind::kCollective, event_.collective);
     }
@@ -342,27 +365,50 @@ class PyTorchReader : public JsonReader {
       KeepCollective(HostKind::kCollectiveRun, name.substr(name.find(':') + 1));
   }
 
+  void KeepAddition() {
+    if (event_.shapes > 1 && event_.elements > 1 && event_.dimensions[0] == event_.dimensions[1])
+      KeepHost(HostKind::kAddition);
+  }
+
   void KeepBackward() {
     event_.elements = event_.sequence;
     KeepHost(HostKind::kBackward);
   }
 
+  // True for a user's torch.autograd.Function, or one of a library, in the forward pass.
+  bool IsFunction() const {
+    const std::string_view name = event_.name;
+    return event_.category != "user_annotation" && event_.sequence >= 0 &&
+           event_.forward_thread <= 0 && event_.shapes > 0 && !HasPart(name, "Backward") &&
+           !StartsWithAny(name, {"autograd::", "torch::autograd::", "c10d::", "nccl:", "gloo:"});
+  }
+
   // Those outside of autograd have no sequence number.
   void KeepTensors() {
+    constexpr size_t kMostFunctions = 4096;
     TensorOperations& tensors = trace_.tensors;
     if (event_.sequence < 0 || tensors.are_too_many) return;
     const std::optional<uint8_t> rule = RuleOfTensorOperation(event_.name);
-    if (!rule) return;
+    int16_t function = -1;
+    if (!rule) {
+      if (event_.shapes == 0 || tensors.functions.size() > kMostFunctions) return;
+      const auto [place, is_new] =
+          functions_.try_emplace(event_.name, static_cast<int16_t>(tensors.functions.size()));
+      if (is_new) tensors.functions.push_back(event_.name);
+      function = place->second;
+    }
     if (static_cast<int64_t>(tensors.operations.size()) >= max_rows_) {
       tensors = {.are_too_many = true};
       shapes_.clear();
+      functions_.clear();
       return;
     }
     TensorOperation operation{.start_ns = event_.start_ns,
                               .end_ns = event_.start_ns + event_.length_ns,
                               .sequence = event_.sequence,
                               .element_bytes = event_.element_bytes,
-                              .rule = *rule};
+                              .rule = rule.value_or(kUnknownTensorRule),
+                              .function = function};
     for (size_t i = 0; i < kInputs; ++i) {
       const std::vector<int64_t>& shape = event_.dimensions[i];
       operation.shapes[i] =
@@ -381,8 +427,9 @@ class PyTorchReader : public JsonReader {
   void KeepCollective(HostKind kind, std::string_view name) {
     const std::optional<Collective> collective = CollectiveNamed(name);
     if (name.empty() || !collective) return;
-    if (*collective == Collective::kUnspecified && trace_.other_collective.empty())
-      trace_.other_collective = name;
+    const bool is_of_replicas =
+        *collective == Collective::kAllReduce || *collective == Collective::kBroadcast;
+    if (!is_of_replicas && trace_.other_collective.empty()) trace_.other_collective = name;
     KeepHost(kind, *collective);
   }
 
@@ -391,7 +438,7 @@ class PyTorchReader : public JsonReader {
         {.start_ns = event_.start_ns,
          .end_ns = event_.start_ns + event_.length_ns,
          .number = event_.elements,
-         .group_size = static_cast<int32_t>(std::clamp<int64_t>(event_.group_size, 0, INT32_MAX)),
+         .group_size = static_cast<int32_t>(std::clamp<int64_t>(event_.group.size, 0, INT32_MAX)),
          .group = kind == HostKind::kCollective ? PlaceOfGroup() : -1,
          .element_bytes = BytesOfElement(event_.type),
          .is_whole = IsWholeType(event_.type),
@@ -411,6 +458,7 @@ class PyTorchReader : public JsonReader {
     if (found == groups.end() && groups.size() == kMostGroups) return -1;
     if (found == groups.end()) found = groups.insert(found, event_.group);
     if (found->description.empty()) found->description = event_.group.description;
+    if (found->size <= 0) found->size = event_.group.size;
     return static_cast<int32_t>(found - groups.begin());
   }
 
@@ -433,6 +481,7 @@ class PyTorchReader : public JsonReader {
   int64_t rows_ = 0;
   std::vector<Launch> launches_;
   absl::flat_hash_map<std::vector<int64_t>, int32_t> shapes_;  // places in trace_.tensors
+  absl::flat_hash_map<std::string, int16_t> functions_;        // likewise
 };
 
 // Work and its launch share their correlation.

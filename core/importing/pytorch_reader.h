@@ -19,7 +19,9 @@ namespace stepcast {
 struct TraceHostEvent {
   enum class Kind : uint8_t {
     kStep,             // ProfilerStep#N
-    kBackward,         // the autograd engine runs a function other than the next
+    kBackward,         // the autograd engine runs a function, but for gradients of parameters
+    kFunction,         // that function itself
+    kAddition,         // of two tensors of a shape, outside of autograd
     kGradient,         // torch::autograd::AccumulateGrad: a parameter's gradient is there
     kGradientScope,    // the engine around it, with DistributedDataParallel's hook
     kCollectiveCall,   // c10d::allreduce_ and the like: the launch
@@ -32,8 +34,8 @@ struct TraceHostEvent {
 
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  // Of kStep its own, of kBackward the sequence number of what it undoes, of others the elements of
-  // a tensor; -1: not recorded.
+  // Of kStep its own, of kBackward and kFunction the sequence number of what it undoes, of others
+  // the elements of a tensor; -1: not recorded.
   int64_t number = -1;
   int32_t group_size = 0;     // of kCollective; 0: not recorded
   int32_t group = -1;         // of kCollective, its place in groups; -1: not recorded
@@ -56,6 +58,7 @@ struct TraceDeviceWork {
 struct TraceGroup {
   std::string name;
   std::string description;  // "default_pg", "tp"; empty: not recorded
+  int64_t size = 0;         // 0: not recorded
 
   friend bool operator==(const TraceGroup&, const TraceGroup&) = default;
 };
@@ -64,7 +67,7 @@ struct PyTorchTrace {
   std::vector<TraceHostEvent> host;     // by start, of equal ones the longest first
   std::vector<TraceDeviceWork> device;  // by launch
   TensorOperations tensors;             // of operations that recorded their inputs' shapes
-  std::vector<TraceGroup> groups;       // of collectives
+  std::vector<TraceGroup> groups;       // of collectives, and all that the process was in
   std::string other_collective;  // the name of one of another kind than Collective has; empty: none
   int64_t world_size = 0;        // 0: not recorded
   int64_t rank = -1;             // of distributedInfo; -1: not recorded

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include "core/importing/gradient_buckets.h"
 #include "core/importing/pytorch_content.h"
@@ -36,27 +37,49 @@ struct PieceCut {
   bool next_waits = false;  // the piece after it needs what it launches
 };
 
+struct StepCuts {
+  std::vector<PieceCut> cuts;
+  std::vector<TracedCollective> collectives;
+
+  PieceCut& Add(int64_t host_ns, std::string name, Pass pass = Pass::kOther) {
+    return cuts.emplace_back(
+        PieceCut{.host_ns = host_ns, .piece = {.name = std::move(name), .pass = pass}});
+  }
+};
+
+void SortByTime(std::vector<PieceCut>& cuts) {
+  std::stable_sort(cuts.begin(), cuts.end(),
+                   [](const PieceCut& a, const PieceCut& b) { return a.host_ns < b.host_ns; });
+}
+
+// A link of the forward pass that the backward pass comes to, from the ones after it.
+struct LinkTurn {
+  int64_t host_ns = 0;
+  int32_t link = 0;
+  int64_t last_node_ns = 0;  // when the last function of the links before began
+};
+
 absl::Status TraceFault(std::string description) {
   return ImportFault(kAtRecording, std::move(description));
 }
 
 class TracedStepsFinder {
  public:
-  explicit TracedStepsFinder(const PyTorchTrace& trace) : trace_(trace) {
+  TracedStepsFinder(const PyTorchTrace& trace, const TracedForm& form)
+      : trace_(trace), form_(form) {
     found_.has_gpu = !trace.device.empty();
   }
 
   absl::StatusOr<TracedSteps> Find() {
-    absl::StatusOr<std::vector<StepContent>> contents = FindStepContents(trace_, found_.notes);
+    absl::StatusOr<std::vector<StepContent>> contents =
+        FindStepContents(trace_, form_.gradient_group, found_.notes);
     if (!contents.ok()) return contents.status();
     contents_ = *std::move(contents);
     FindGroup();
     FindSaved();
     absl::Status status = CheckKernelGroups();
     if (status.ok()) status = ChooseUnits();
-    for (const StepContent& content : contents_) {
-      if (status.ok()) status = AddStep(content);
-    }
+    if (status.ok()) status = AddSteps();
     if (!status.ok()) return status;
     DropEmptyPieces();
     return std::move(found_);
@@ -65,15 +88,27 @@ class TracedStepsFinder {
  private:
   void FindGroup();
   void FindSaved();
+  void ChooseLinks(std::vector<std::vector<ForwardLink>> by_step);
+  std::vector<LinkTurn> TurnsOf(const StepContent& content,
+                                const std::vector<ForwardLink>& links) const;
+  const std::vector<ForwardLink>& LinksOf(const StepContent& content) const {
+    return links_[static_cast<size_t>(&content - contents_.data())];
+  }
+  void CutLinks(const StepContent& content, StepCuts& step) const;
   absl::Status ChooseUnits();
   void SendGradients(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets,
                      const BucketMembers& members);
   void SendAsRecorded(const std::vector<SentTensor>& buckets, const char* why);
   std::vector<size_t> GradientsByLaunch() const;
   int64_t ReadyOf(const StepContent& content, size_t gradient) const;
-  std::vector<PieceCut> CutsOf(const StepContent& content,
-                               std::vector<TracedCollective>& collectives) const;
+  void CutOthers(const StepContent& content, StepCuts& step) const;
+  std::vector<int32_t> CutGradients(const StepContent& content, StepCuts& step) const;
+  void CutEnd(const StepContent& content, std::vector<int32_t> unmet, StepCuts& step) const;
+  void CutInner(const StepContent& content, std::vector<PieceCut>& cuts) const;
+  int64_t EndOfInner(const SentTensor& tensor) const;
+  StepCuts CutsOf(const StepContent& content) const;
   absl::Status AddStep(const StepContent& content);
+  absl::Status AddSteps();
   absl::Status TimeOnGpu(const StepContent& content, const std::vector<PieceCut>& cuts,
                          TracedStep& step);
   void TimeOnHost(const StepContent& content, const std::vector<PieceCut>& cuts, TracedStep& step);
@@ -86,7 +121,10 @@ class TracedStepsFinder {
   bool IsAlone() const { return found_.group_size == 1; }
 
   const PyTorchTrace& trace_;
+  const TracedForm& form_;
+  bool shows_inner_ = false;
   std::vector<StepContent> contents_;
+  std::vector<std::vector<ForwardLink>> links_;  // by step; empty: not known
   std::vector<SentUnit> units_;
   std::vector<TimeSpan> sent_;       // of all steps; empty: not found yet, or none
   size_t counted_ = 0;               // of the GPU's work
@@ -99,25 +137,144 @@ void TracedStepsFinder::FindGroup() {
   found_.group_size = has_inner ? 0 : trace_.world_size;
   for (const SentTensor& tensor : contents_.front().sent)
     found_.group_size = std::max<int64_t>(found_.group_size, tensor.group_size);
+  found_.devices_per_worker = DevicesOfReplica(trace_, contents_.front().group);
 }
 
 // Nothing is known where a recorded tensor is too large for any device.
 void TracedStepsFinder::FindSaved() {
+  std::vector<std::vector<ForwardLink>> links;
   for (const StepContent& content : contents_) {
     absl::flat_hash_set<int64_t> parameters;
     for (const Gradient& gradient : content.gradients) parameters.insert(gradient.elements);
-    const SavedTensors saved =
-        FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns,
-                         {content.nodes.begin(), content.nodes.end()}, parameters,
-                         content.gradients.back().start_ns);
-    if (saved.bytes > found_.saved.bytes) found_.saved = saved;
+    UndoneNodes nodes;
+    for (const BackwardNode& node : content.nodes) nodes.emplace(node.sequence, node.added);
+    SavedTensors saved =
+        FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns, nodes,
+                         parameters, content.gradients.back().start_ns);
+    links.push_back(saved.links);
+    if (links.size() == 1 || saved.bytes > found_.saved.bytes) found_.saved = std::move(saved);
   }
   if (found_.saved.bytes > kMaxKeptBytes) found_.saved = {};
+  if (form_.cuts_forward) {
+    ChooseLinks(std::move(links));
+  } else {
+    found_.saved.links.clear();
+  }
   if (trace_.tensors.are_too_many) {
     found_.notes.emplace_back(
         "Left out: the shapes of operations, which are more than four times max_operations, so "
         "what the forward pass keeps is not known.");
   }
+}
+
+// None where steps differ, or where a step has several forward passes.
+void TracedStepsFinder::ChooseLinks(std::vector<std::vector<ForwardLink>> by_step) {
+  constexpr char kUnknown[] = "Pipelines cannot be asked of this profile: ";
+  std::vector<ForwardLink>& links = found_.saved.links;
+  const auto is_like = [&links](const std::vector<ForwardLink>& other) {
+    return std::equal(links.begin(), links.end(), other.begin(), other.end(),
+                      [](const ForwardLink& a, const ForwardLink& b) { return a.name == b.name; });
+  };
+  const char* why = nullptr;
+  if (links.empty()) {
+    why =
+        "no operation of its forward pass has a sequence number and the shapes of its inputs; "
+        "record "
+        "with record_shapes=True";
+  } else if (!std::all_of(by_step.begin(), by_step.end(), is_like)) {
+    why = "the operations of its steps' forward passes differ; record steps that are alike";
+  } else if (links.size() < 2) {
+    why = "its forward pass has no place where one tensor alone goes on";
+  }
+  for (size_t i = 0; why == nullptr && i < by_step.size(); ++i) {
+    if (TurnsOf(contents_[i], by_step[i]).empty())
+      why = "its steps have several forward passes; record one micro-batch a step";
+  }
+  if (why != nullptr) {
+    links.clear();
+    found_.notes.push_back(absl::StrCat(kUnknown, why, "."));
+    return;
+  }
+  for (const std::vector<ForwardLink>& other : by_step) {
+    for (size_t i = 0; i < links.size(); ++i)
+      links[i].output_bytes = std::max(links[i].output_bytes, other[i].output_bytes);
+  }
+  links_ = std::move(by_step);
+}
+
+// By time; empty where the backward pass undoes something else, as another forward pass.
+std::vector<LinkTurn> TracedStepsFinder::TurnsOf(const StepContent& content,
+                                                 const std::vector<ForwardLink>& links) const {
+  std::vector<LinkTurn> turns;
+  auto link = static_cast<int32_t>(links.size()) - 1;
+  int64_t last_ns = INT64_MIN;
+  for (const BackwardNode& node : content.nodes) {
+    const auto after = std::partition_point(
+        links.begin(), links.end(),
+        [&node](const ForwardLink& each) { return each.first_sequence <= node.sequence; });
+    const auto undone = static_cast<int32_t>(std::max<ptrdiff_t>(after - links.begin(), 1) - 1);
+    // Another forward pass, which came after the first one's.
+    if (undone > link && undone + 1 == static_cast<int32_t>(links.size())) return {};
+    if (undone < link) {
+      turns.push_back({.host_ns = node.start_ns, .link = undone, .last_node_ns = last_ns});
+      link = undone;
+    }
+    last_ns = node.start_ns;
+  }
+  return turns;
+}
+
+// Pieces of the forward pass by link, each of which begins with one that has its name; those of the
+// backward pass end where the next link's begins, if no gradient has ended one since the functions
+// of the link.
+void TracedStepsFinder::CutLinks(const StepContent& content, StepCuts& step) const {
+  const std::vector<ForwardLink>& links = LinksOf(content);
+  const auto name = [&links](const char* part, int32_t link) {
+    return absl::StrCat(part, link, "/", links[static_cast<size_t>(link)].name);
+  };
+  const auto last = static_cast<int32_t>(links.size()) - 1;
+  step.Add(links.front().start_ns, "until_forward");
+  for (size_t i = 1; i < links.size(); ++i) step.Add(links[i].start_ns, "forward", Pass::kForward);
+  SortByTime(step.cuts);
+  const std::vector<LinkTurn> turns = TurnsOf(content, links);
+  auto turn = turns.begin();
+  std::vector<PieceCut> added;
+  int64_t before_ns = INT64_MIN;
+  int32_t link = -1;  // that has begun
+  int32_t undone = last;
+  for (PieceCut& cut : step.cuts) {
+    TracedPiece& piece = cut.piece;
+    if (cut.host_ns > links.front().start_ns && cut.host_ns <= content.backward_ns &&
+        piece.group.empty()) {
+      const auto after = std::partition_point(
+          links.begin(), links.end(),
+          [&cut](const ForwardLink& each) { return each.start_ns < cut.host_ns; });
+      const auto at = static_cast<int32_t>(after - links.begin()) - 1;
+      const bool ends_link = piece.pass == Pass::kForward;
+      if (at > link) {
+        piece.name = name("forward/", at);
+        piece.link = link = at;
+        piece.pass = Pass::kForward;
+      } else if (ends_link) {
+        piece.name = name("rest_of_forward/", at);
+        piece.pass = Pass::kOther;
+      }
+    }
+    if (piece.pass != Pass::kBackward) continue;
+    for (; turn != turns.end() && turn->host_ns < cut.host_ns; ++turn) {
+      if (before_ns <= turn->last_node_ns) {
+        added.push_back(
+            {.host_ns = turn->host_ns,
+             .piece = {
+                 .name = name("backward_of/", undone), .pass = Pass::kBackward, .link = undone}});
+      }
+      before_ns = INT64_MIN;
+      undone = turn->link;
+    }
+    piece.link = undone;
+    before_ns = cut.host_ns;
+  }
+  step.cuts.insert(step.cuts.end(), added.begin(), added.end());
 }
 
 // By bucket, the gradients up to its launch that are in no bucket before.
@@ -144,6 +301,21 @@ bool AreCompressed(const std::vector<Gradient>& gradients, const std::vector<Sen
              return gradient.element_bytes == bucket.element_bytes;
            });
   });
+}
+
+// What is sent of a byte of gradients, where it is the same of all.
+std::optional<double> SentShare(const std::vector<Gradient>& gradients,
+                                const std::vector<SentTensor>& buckets) {
+  const int16_t sent = buckets.front().element_bytes;
+  const int16_t whole = gradients.front().element_bytes;
+  const bool are_alike =
+      sent > 0 && whole >= sent &&
+      std::all_of(buckets.begin(), buckets.end(),
+                  [sent](const SentTensor& bucket) { return bucket.element_bytes == sent; }) &&
+      std::all_of(gradients.begin(), gradients.end(),
+                  [whole](const Gradient& gradient) { return gradient.element_bytes == whole; });
+  if (!are_alike) return std::nullopt;
+  return static_cast<double>(sent) / static_cast<double>(whole);
 }
 
 int64_t SentBytesOf(const Gradient& gradient, int16_t bucket_element_bytes) {
@@ -225,9 +397,18 @@ absl::Status TracedStepsFinder::ChooseUnits() {
       has_shapes ? "they do not add up from gradients in the order in which these became ready"
                  : "the gradients' sizes were not recorded (record_shapes=True)";
   if (has_type && has_bucket_sizes && AreCompressed(gradients, buckets)) {
-    members.reset();
-    why =
-        "a hook sends the gradients in another type, and caps hold for the bytes of the parameters";
+    const std::optional<double> share = SentShare(gradients, buckets);
+    if (!share) {
+      members.reset();
+      why = "a hook sends the gradients in other types, some smaller than others";
+    } else if (members) {
+      found_.sent_share = *share;
+      found_.notes.push_back(
+          absl::StrFormat("Found a hook that compresses gradients: %.4g bytes are sent of each of "
+                          "theirs. Limits of "
+                          "buckets are of the gradients, times of what is sent.",
+                          *share));
+    }
   }
   if (buckets.empty()) {
     for (size_t i = 0; i < gradients.size(); ++i)
@@ -261,44 +442,53 @@ int64_t TracedStepsFinder::ReadyOf(const StepContent& content, size_t gradient) 
   return is_its_own ? launch->launch_ns : ready.end_ns;
 }
 
-std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
-                                                std::vector<TracedCollective>& collectives) const {
-  std::vector<PieceCut> cuts;
-  const auto cut = [&cuts](int64_t host_ns, std::string name) -> PieceCut& {
-    return cuts.emplace_back(PieceCut{.host_ns = host_ns, .piece = {.name = std::move(name)}});
-  };
-  const bool has_buckets = !found_.bucket_bytes.empty();
+// All-reduces of other things than gradients, and broadcasts: what follows waits for each.
+void TracedStepsFinder::CutOthers(const StepContent& content, StepCuts& step) const {
   int counts[2] = {0, 0};
-  for (size_t i = 0; i < content.sent.size(); ++i) {
-    const SentTensor& tensor = content.sent[i];
+  for (const SentTensor& tensor : content.sent) {
     const bool is_broadcast = tensor.kind == Collective::kBroadcast;
     if (tensor.is_bucket || tensor.elements == 0) continue;
     std::string name =
         absl::StrCat(is_broadcast ? "broadcast/" : "all_reduce/", counts[is_broadcast ? 1 : 0]++);
-    PieceCut& before = cut(tensor.launch_ns, absl::StrCat("until_", name));
-    before.piece.launches.push_back(static_cast<int32_t>(collectives.size()));
+    const bool is_within_backward = tensor.launch_ns >= content.backward_ns &&
+                                    tensor.launch_ns < content.gradients.back().start_ns;
+    PieceCut& before = step.Add(tensor.launch_ns, absl::StrCat("until_", name),
+                                is_within_backward ? Pass::kBackward : Pass::kOther);
+    before.piece.launches.push_back(static_cast<int32_t>(step.collectives.size()));
     before.next_waits = true;
-    collectives.push_back(
+    step.collectives.push_back(
         {.name = std::move(name), .kind = tensor.kind, .size_bytes = tensor.bytes()});
   }
-  cut(std::min(content.backward_ns, ReadyOf(content, units_.front().last_gradient)), "forward");
-  std::vector<int32_t> units;
+}
+
+// Their collectives.
+std::vector<int32_t> TracedStepsFinder::CutGradients(const StepContent& content,
+                                                     StepCuts& step) const {
   const std::vector<SentTensor> buckets = content.buckets();
-  const bool by_bucket = has_buckets && found_.gradient_bytes.empty();
+  const bool by_bucket = !found_.bucket_bytes.empty() && found_.gradient_bytes.empty();
+  step.Add(std::min(content.backward_ns, ReadyOf(content, units_.front().last_gradient)), "forward",
+           Pass::kForward);
+  std::vector<int32_t> units;
   for (size_t u = 0; u < units_.size(); ++u) {
-    units.push_back(static_cast<int32_t>(collectives.size()));
+    units.push_back(static_cast<int32_t>(step.collectives.size()));
     const int64_t ready =
         by_bucket ? buckets[u].launch_ns : ReadyOf(content, units_[u].last_gradient);
-    cut(ready, absl::StrCat("backward/", u)).piece.launches.push_back(units.back());
-    collectives.push_back({.name = absl::StrCat(by_bucket ? "bucket/" : "gradient/", u),
-                           .size_bytes = units_[u].bytes,
-                           .is_gradient = true});
+    step.Add(ready, absl::StrCat("backward/", u), Pass::kBackward)
+        .piece.launches.push_back(units.back());
+    step.collectives.push_back({.name = absl::StrCat(by_bucket ? "bucket/" : "gradient/", u),
+                                .size_bytes = units_[u].bytes,
+                                .is_gradient = true});
   }
-  std::vector<int32_t> unmet = units;  // what the rest of the step needs
+  return units;
+}
+
+// Copies out of buckets, optimizer and rest; `unmet` are the collectives that they need.
+void TracedStepsFinder::CutEnd(const StepContent& content, std::vector<int32_t> unmet,
+                               StepCuts& step) const {
   const bool has_copies = !content.copies.empty() &&
                           content.copies.front().start_ns >= content.gradients.back().start_ns;
   if (has_copies) {
-    cut(content.copies.front().start_ns, "backward/end");
+    step.Add(content.copies.front().start_ns, "backward/end", Pass::kBackward);
     const size_t sent_gradients =
         std::accumulate(units_.begin(), units_.end(), size_t{0},
                         [](size_t sum, const SentUnit& unit) { return sum + unit.gradients; });
@@ -307,50 +497,122 @@ std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
       for (size_t u = 0; u < units_.size(); ++u) {
         if (units_[u].gradients == 0) continue;
         next += units_[u].gradients;
-        cut(content.copies[next - 1].end_ns, absl::StrCat("copy/", u)).piece.needs = {units[u]};
+        step.Add(content.copies[next - 1].end_ns, absl::StrCat("copy/", u), Pass::kOptimizer)
+            .piece.needs = {unmet[u]};
       }
       unmet.clear();
     } else {
-      cut(content.copies.back().end_ns, "copy").piece.needs = std::exchange(unmet, {});
+      step.Add(content.copies.back().end_ns, "copy", Pass::kOptimizer).piece.needs =
+          std::exchange(unmet, {});
     }
   }
   if (content.optimizer) {
-    cut(content.optimizer->start_ns, "until_optimizer");
-    cut(content.optimizer->end_ns, "optimizer").piece.needs = std::exchange(unmet, {});
+    step.Add(content.optimizer->start_ns, "until_optimizer", Pass::kOptimizer);
+    step.Add(content.optimizer->end_ns, "optimizer", Pass::kOptimizer).piece.needs =
+        std::exchange(unmet, {});
   }
-  cut(content.window.end_ns, "rest").piece.needs = unmet;
-  std::stable_sort(cuts.begin(), cuts.end(),
-                   [](const PieceCut& a, const PieceCut& b) { return a.host_ns < b.host_ns; });
+  step.Add(content.window.end_ns, "rest").piece.needs = unmet;
+}
+
+// On the host's clock: the end of its run, or on a GPU the launch of its kernel; -1: not recorded.
+int64_t TracedStepsFinder::EndOfInner(const SentTensor& tensor) const {
+  constexpr ptrdiff_t kMostLaunches = 64;  // between a collective and its kernel
+  if (!found_.has_gpu) return tensor.run.end_ns > tensor.launch_ns ? tensor.run.end_ns : -1;
+  const auto first = std::partition_point(
+      trace_.device.begin(), trace_.device.end(),
+      [&](const TraceDeviceWork& work) { return work.launch_ns < tensor.launch_ns; });
+  const auto last = first + std::min(kMostLaunches, trace_.device.end() - first);
+  const auto kernel = std::find_if(first, last, [&](const TraceDeviceWork& work) {
+    return work.is_collective && work.group == tensor.group;
+  });
+  return kernel == last ? -1 : kernel->launch_ns + 1;
+}
+
+// Collectives inside a replica: what runs after one waits for it. One that lasts beyond the next
+// cut is shown until there.
+void TracedStepsFinder::CutInner(const StepContent& content, std::vector<PieceCut>& cuts) const {
+  SortByTime(cuts);
+  std::vector<PieceCut> added;
+  for (size_t i = 0; i < content.inner.size(); ++i) {
+    const SentTensor& tensor = content.inner[i];
+    if (tensor.kind == Collective::kUnspecified || tensor.elements <= 0) continue;
+    const auto next = std::partition_point(cuts.begin(), cuts.end(), [&](const PieceCut& cut) {
+      return cut.host_ns <= tensor.launch_ns;
+    });
+    int64_t end_ns = EndOfInner(tensor);
+    if (end_ns < 0) continue;
+    if (next != cuts.end()) end_ns = std::min(end_ns, next->host_ns);
+    if (i + 1 < content.inner.size()) end_ns = std::min(end_ns, content.inner[i + 1].launch_ns);
+    const TraceGroup& group = trace_.groups[static_cast<size_t>(tensor.group)];
+    const bool is_described = !group.description.empty() && group.description != kDataParallelGroup;
+    const std::string name = is_described ? group.description : absl::StrCat("group ", group.name);
+    const bool is_within_backward = tensor.launch_ns >= content.backward_ns &&
+                                    tensor.launch_ns < content.gradients.back().start_ns;
+    added.push_back({.host_ns = tensor.launch_ns,
+                     .piece = {.name = absl::StrCat("until/", name, "/", i),
+                               .pass = is_within_backward ? Pass::kBackward : Pass::kOther}});
+    added.push_back({.host_ns = end_ns,
+                     .piece = {.name = absl::StrCat(name, "/", i),
+                               .collective = tensor.kind,
+                               .size_bytes = tensor.bytes(),
+                               .group = name}});
+  }
+  cuts.insert(cuts.end(), added.begin(), added.end());
+}
+
+StepCuts TracedStepsFinder::CutsOf(const StepContent& content) const {
+  StepCuts step;
+  CutOthers(content, step);
+  CutEnd(content, CutGradients(content, step), step);
+  if (shows_inner_) CutInner(content, step.cuts);
+  if (!links_.empty()) CutLinks(content, step);
+  SortByTime(step.cuts);
   // Collectives are numbered as they are launched.
-  std::vector<int32_t> place(collectives.size(), 0);
+  std::vector<int32_t> place(step.collectives.size(), 0);
   std::vector<TracedCollective> ordered;
-  for (PieceCut& each : cuts) {
+  for (PieceCut& each : step.cuts) {
     for (int32_t& launched : each.piece.launches) {
       place[static_cast<size_t>(launched)] = static_cast<int32_t>(ordered.size());
-      ordered.push_back(collectives[static_cast<size_t>(launched)]);
+      ordered.push_back(step.collectives[static_cast<size_t>(launched)]);
       launched = static_cast<int32_t>(ordered.size()) - 1;
     }
   }
-  for (size_t i = 0; i < cuts.size(); ++i) {
-    for (int32_t& needed : cuts[i].piece.needs) needed = place[static_cast<size_t>(needed)];
-    if (i > 0 && cuts[i - 1].next_waits)
-      cuts[i].piece.needs.push_back(cuts[i - 1].piece.launches.front());
+  for (size_t i = 0; i < step.cuts.size(); ++i) {
+    std::vector<int32_t>& needs = step.cuts[i].piece.needs;
+    for (int32_t& needed : needs) needed = place[static_cast<size_t>(needed)];
+    if (i > 0 && step.cuts[i - 1].next_waits)
+      needs.push_back(step.cuts[i - 1].piece.launches.front());
   }
-  collectives = std::move(ordered);
-  return cuts;
+  step.collectives = std::move(ordered);
+  return step;
+}
+
+// Where those inside a replica come in another order in each step, they are left in the
+// computation.
+absl::Status TracedStepsFinder::AddSteps() {
+  absl::Status status;
+  for (const bool shows_inner : {true, false}) {
+    shows_inner_ = shows_inner && !contents_.front().inner.empty();
+    status = absl::OkStatus();
+    for (size_t i = 0; i < contents_.size() && status.ok(); ++i) status = AddStep(contents_[i]);
+    if (status.ok() || !shows_inner_) return status;
+    found_.steps.clear();
+    counted_ = 0;
+    computed_ns_ = INT64_MIN;
+  }
+  return status;
 }
 
 absl::Status TracedStepsFinder::AddStep(const StepContent& content) {
-  std::vector<TracedCollective> collectives;
-  const std::vector<PieceCut> cuts = CutsOf(content, collectives);
+  StepCuts cuts = CutsOf(content);
   std::vector<TracedPiece> pieces;
   if (found_.has_gpu) pieces.push_back({.name = "host"});
-  for (const PieceCut& cut : cuts) pieces.push_back(cut.piece);
+  for (const PieceCut& cut : cuts.cuts) pieces.push_back(cut.piece);
   if (found_.steps.empty()) {
     found_.pieces = std::move(pieces);
-    found_.collectives = std::move(collectives);
+    found_.collectives = std::move(cuts.collectives);
     found_.shortest_collective_ns.assign(found_.collectives.size(), 0);
-  } else if (pieces != found_.pieces || collectives != found_.collectives) {
+  } else if (pieces != found_.pieces || cuts.collectives != found_.collectives) {
     return TraceFault(absl::StrCat(StepName(content.number),
                                    " has its gradients, collectives, copies and optimizer in "
                                    "another order, or of other sizes, than ",
@@ -359,9 +621,9 @@ absl::Status TracedStepsFinder::AddStep(const StepContent& content) {
   }
   TracedStep step{.number = content.number};
   if (found_.has_gpu) {
-    if (absl::Status status = TimeOnGpu(content, cuts, step); !status.ok()) return status;
+    if (absl::Status status = TimeOnGpu(content, cuts.cuts, step); !status.ok()) return status;
   } else {
-    TimeOnHost(content, cuts, step);
+    TimeOnHost(content, cuts.cuts, step);
   }
   found_.steps.push_back(std::move(step));
   return absl::OkStatus();
@@ -495,7 +757,8 @@ void TracedStepsFinder::TimeOnHost(const StepContent& content, const std::vector
   }
 }
 
-// A piece that takes no time in any step is none: what it needs the next one needs, and what it
+// A piece that takes no time in any step is none, but for a link of the forward pass and the first
+// piece with gradients of a link that it undoes: what it needs the next one needs, and what it
 // launches is ready after the one before it.
 void TracedStepsFinder::DropEmptyPieces() {
   std::vector<TracedPiece> pieces;
@@ -508,7 +771,10 @@ void TracedStepsFinder::DropEmptyPieces() {
         std::any_of(found_.steps.begin(), found_.steps.end(), [p](const TracedStep& step) {
           return step.ends_ns[p] > (p == 0 ? 0 : step.ends_ns[p - 1]);
         });
-    if (takes_time || (pieces.empty() && !piece.launches.empty())) {
+    const bool is_of_link =
+        piece.link >= 0 && (piece.pass == Pass::kForward ||
+                            (!piece.launches.empty() && pieces.back().link != piece.link));
+    if (takes_time || is_of_link || (pieces.empty() && !piece.launches.empty())) {
       piece.needs = std::exchange(needs, {});
       pieces.push_back(std::move(piece));
       kept.push_back(p);
@@ -528,8 +794,8 @@ void TracedStepsFinder::DropEmptyPieces() {
 
 }  // namespace
 
-absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace) {
-  return TracedStepsFinder(trace).Find();
+absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace, const TracedForm& form) {
+  return TracedStepsFinder(trace, form).Find();
 }
 
 }  // namespace stepcast

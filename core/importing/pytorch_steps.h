@@ -27,6 +27,12 @@ struct TracedPiece {
   std::string name;
   std::vector<int32_t> needs;     // collectives that must have ended before it begins
   std::vector<int32_t> launches;  // collectives that are ready when it has ended
+  Pass pass = Pass::kOther;
+  int32_t link = -1;  // of the forward pass: that it is, or undoes; -1: not known, or several
+  // Of a collective of devices inside the worker, which stands in the computation.
+  Collective collective = Collective::kUnspecified;
+  int64_t size_bytes = 0;
+  std::string group;  // empty: it is a computation
 
   friend bool operator==(const TracedPiece&, const TracedPiece&) = default;
 };
@@ -46,19 +52,28 @@ struct TracedSteps {
   std::vector<TracedCollective> collectives;  // in the order in which they are launched
   std::vector<TracedPiece> pieces;            // in the order in which they run
   std::vector<TracedStep> steps;
-  std::vector<int64_t> gradient_bytes;          // in the order of readiness; empty: not recorded
-  std::vector<size_t> bucket_gradients;         // by recorded bucket, its gradients; empty: none
-  std::vector<int64_t> bucket_bytes;            // recorded all-reduces of gradients, in order
+  std::vector<int64_t> gradient_bytes;   // in the order of readiness; empty: not recorded
+  std::vector<size_t> bucket_gradients;  // by recorded bucket, its gradients; empty: none
+  std::vector<int64_t> bucket_bytes;     // recorded all-reduces of gradients, in order
+  double sent_share = 1;  // what a hook sends of a byte of gradients; all sizes are of what is sent
   std::vector<int64_t> shortest_collective_ns;  // on the wire, parallel to `collectives`; 0: none
   bool has_gpu = false;
-  SavedTensors saved;  // of the forward pass, of the step that keeps the most; 0 bytes: not known
+  // Of the forward pass, of the step that keeps the most; 0 bytes: not known. It has the links of
+  // the pieces, or none.
+  SavedTensors saved;
   int64_t group_size = 0;  // workers that were recorded together; 0: not known
+  int64_t devices_per_worker = 1;
   std::vector<std::string> notes;
+};
+
+struct TracedForm {
+  bool cuts_forward = true;    // where one tensor alone goes on
+  std::string gradient_group;  // its name or description; empty: found
 };
 
 // Leaves out the first two steps and those that are shorter than half the median. Of several
 // workers, what the computation waited for collectives is taken out of its times. Failure:
 // INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording`, with what to record instead.
-absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace);
+absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace, const TracedForm& form);
 
 }  // namespace stepcast

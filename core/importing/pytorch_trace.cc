@@ -26,7 +26,6 @@ namespace {
 constexpr double kLongestScaledNs = 1e18;
 // So many sizes and times of a note, and of the rest their number.
 constexpr size_t kMostListed = 24;
-constexpr char kForward[] = "forward";
 
 double Ms(double ns) { return ns / kNsPerMs; }
 
@@ -99,11 +98,28 @@ void PyTorchProfile::AddOperations(ProfileDraft& draft) {
   std::vector<Operation>& operations = draft.operations;
   operation_of_collective_.assign(traced_.collectives.size(), -1);
   int32_t before = -1;
+  std::vector<int32_t> forward(traced_.saved.links.size(), -1);  // operations, by link
   for (size_t p = 0; p < traced_.pieces.size(); ++p) {
     const TracedPiece& piece = traced_.pieces[p];
-    Operation operation{.name = piece.name, .resource = Resource::kWorker};
-    if (piece.name == kForward) operation.kept_bytes = traced_.saved.bytes;
+    const bool is_inside = !piece.group.empty();
+    Operation operation{.name = piece.name,
+                        .resource = is_inside ? Resource::kCollective : Resource::kWorker,
+                        .size_bytes = piece.size_bytes,
+                        .collective = piece.collective,
+                        .pass = piece.pass,
+                        .group = piece.group};
     if (before >= 0) operation.waiting_for.push_back(before);
+    if (piece.pass == Pass::kForward && forward.empty()) operation.kept_bytes = traced_.saved.bytes;
+    if (piece.link >= 0) {
+      const auto link = static_cast<size_t>(piece.link);
+      if (piece.pass == Pass::kForward) {
+        operation.kept_bytes = traced_.saved.links[link].kept_bytes;
+        operation.output_bytes = traced_.saved.links[link].output_bytes;
+        forward[link] = static_cast<int32_t>(operations.size());
+      } else if (forward[link] >= 0 && forward[link] != before) {
+        operation.waiting_for.push_back(forward[link]);
+      }
+    }
     for (const int32_t needed : piece.needs) {
       const int32_t index = operation_of_collective_[static_cast<size_t>(needed)];
       if (index >= 0) operation.waiting_for.push_back(index);
@@ -157,7 +173,7 @@ void PyTorchProfile::AddSteps(ProfileDraft& draft) const {
 // All-reduces of other things than gradients are buckets of their own.
 void PyTorchProfile::AddBuckets(ProfileDraft& draft) const {
   if (traced_.bucket_bytes.empty()) return;
-  RecordedBuckets buckets;
+  RecordedBuckets buckets{.sent_share = traced_.sent_share};
   size_t next = 0;
   int64_t left = 0;
   for (const TracedCollective& collective : traced_.collectives) {
@@ -229,7 +245,9 @@ void PyTorchProfile::AddBucketNotes(std::vector<std::string>& notes) const {
         absl::StrCat("Found buckets: ", items.size(), " of ", ListOf(items), kReady, "."));
     return;
   }
-  const std::vector<size_t> by_rule = AssignBuckets(traced_.gradient_bytes, {});
+  const double share = traced_.sent_share;
+  const std::vector<size_t> by_rule = AssignBuckets(
+      traced_.gradient_bytes, AsSent(Buckets{}, RecordedBuckets{.sent_share = share}));
   if (traced_.bucket_gradients.empty()) {
     notes.push_back(absl::StrCat(
         "Found no buckets, since the model was recorded without DistributedDataParallel, and so "
@@ -248,8 +266,8 @@ void PyTorchProfile::AddBucketNotes(std::vector<std::string>& notes) const {
         CapsThatMake(traced_.gradient_bytes, traced_.bucket_gradients);
     if (caps && caps->most < INT64_MAX) {
       absl::StrAppendFormat(&note, "; a cap of %.2f to %.2f MiB makes them.",
-                            static_cast<double>(caps->least) / kMebibyte,
-                            static_cast<double>(caps->most) / kMebibyte);
+                            static_cast<double>(caps->least) / share / kMebibyte,
+                            static_cast<double>(caps->most) / share / kMebibyte);
     } else {
       absl::StrAppend(&note, caps ? "." : "; no cap makes them.");
     }
@@ -281,6 +299,18 @@ void PyTorchProfile::AddGpuNotes(std::vector<std::string>& notes) const {
 }
 
 void PyTorchProfile::AddMemoryNotes(std::vector<std::string>& notes) const {
+  const std::vector<ForwardLink>& links = traced_.saved.links;
+  if (!links.empty()) {
+    const auto [least, most] = std::minmax_element(
+        links.begin(), links.end() - 1,
+        [](const ForwardLink& a, const ForwardLink& b) { return a.output_bytes < b.output_bytes; });
+    notes.push_back(absl::StrFormat(
+        "Found a forward pass of %d parts, forward/0/%s to forward/%d/%s, each of which hands on "
+        "one tensor (%.4g to %.4g MB): a pipeline is cut between them.",
+        links.size(), links.front().name, links.size() - 1, links.back().name,
+        static_cast<double>(least->output_bytes) / 1e6,
+        static_cast<double>(most->output_bytes) / 1e6));
+  }
   if (traced_.saved.bytes == 0) return;
   notes.push_back(absl::StrFormat(
       "Found: the forward pass keeps %.4g MB for the backward pass, by the shapes of the inputs "
@@ -364,7 +394,8 @@ absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits
                      .model = recording.model,
                      .framework = std::string(kPytorchFramework),
                      .batch_size = recording.batch_size,
-                     .platform = recording.platform};
+                     .platform = recording.platform,
+                     .devices_per_worker = static_cast<int32_t>(traced_.devices_per_worker)};
   AddOperations(draft);
   AddSteps(draft);
   AddBuckets(draft);
@@ -373,6 +404,15 @@ absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits
   absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);
   if (!profile.ok()) return AsImportFaults(profile.status());
   return ImportedProfile{.profile = *std::move(profile), .notes = std::move(notes)};
+}
+
+absl::StatusOr<ImportedProfile> ProfileOf(const PyTorchTrace& trace,
+                                          const PyTorchTraceOptions& options,
+                                          const ProfileLimits& limits, bool cuts_forward) {
+  absl::StatusOr<TracedSteps> traced =
+      FindTracedSteps(trace, {cuts_forward, options.data_parallel_group});
+  if (!traced.ok()) return traced.status();
+  return PyTorchProfile(options, *std::move(traced)).Make(limits);
 }
 
 }  // namespace
@@ -385,16 +425,17 @@ absl::Status CheckPyTorchTraceOptions(const PyTorchTraceOptions& options,
   const double longest = static_cast<double>(limits.max_step_ns) / 1e9;
   if (!(seconds > 0 && seconds <= longest))
     faults.Add("step_seconds", absl::StrCat(seconds, " is not above 0 and at most ", longest));
+  if (options.data_parallel_group.size() > limits.max_text_bytes)
+    faults.Add("data_parallel_group",
+               TooLong(options.data_parallel_group, "max_text_bytes", limits.max_text_bytes));
   if (faults.empty()) return absl::OkStatus();
   return FaultsError("IMPORT_INVALID", std::move(faults).Take());
 }
 
-absl::StatusOr<ImportedProfile> ProfileOfPyTorchTrace(const PyTorchTrace& trace,
-                                                      const PyTorchTraceOptions& options,
-                                                      const ProfileLimits& limits) {
-  absl::StatusOr<TracedSteps> traced = FindTracedSteps(trace);
-  if (!traced.ok()) return traced.status();
-  return PyTorchProfile(options, *std::move(traced)).Make(limits);
+absl::StatusOr<ImportedProfile> ProfileOfPyTorchRank(const PyTorchTrace& trace,
+                                                     const PyTorchTraceOptions& options,
+                                                     const ProfileLimits& limits) {
+  return ProfileOf(trace, options, limits, /*cuts_forward=*/false);
 }
 
 absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
@@ -403,7 +444,7 @@ absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
   if (absl::Status status = CheckPyTorchTraceOptions(options, limits); !status.ok()) return status;
   const absl::StatusOr<PyTorchTrace> trace = ReadPyTorchTrace(recording, limits, stop);
   if (!trace.ok()) return trace.status();
-  return ProfileOfPyTorchTrace(*trace, options, limits);
+  return ProfileOf(*trace, options, limits, /*cuts_forward=*/true);
 }
 
 }  // namespace stepcast

@@ -20,6 +20,9 @@ struct PyTorchTraceOptions {
   // Mean seconds of a step without the profiler, above 0: all times are scaled to it. Empty: as
   // recorded.
   std::optional<double> step_seconds;
+  // The process group, by name or description, in which workers reduce gradients; all others are
+  // inside a worker. Empty: found by sizes and descriptions.
+  std::string data_parallel_group;
 };
 
 // One COLLECTIVE a gradient, in the order in which they became ready (one a bucket where only the
@@ -31,10 +34,11 @@ absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
                                                    const PyTorchTraceOptions& options,
                                                    const ProfileLimits& limits, StopCheck stop);
 
-// The same of a trace that has been read. Failure: as above, but of the options' own.
-absl::StatusOr<ImportedProfile> ProfileOfPyTorchTrace(const PyTorchTrace& trace,
-                                                      const PyTorchTraceOptions& options,
-                                                      const ProfileLimits& limits);
+// The same of a trace that has been read, one rank's of several that are imported together, whose
+// forward pass stays whole. Failure: as above, but of the options' own.
+absl::StatusOr<ImportedProfile> ProfileOfPyTorchRank(const PyTorchTrace& trace,
+                                                     const PyTorchTraceOptions& options,
+                                                     const ProfileLimits& limits);
 // OK, or the options' faults, each at its field.
 absl::Status CheckPyTorchTraceOptions(const PyTorchTraceOptions& options,
                                       const ProfileLimits& limits);

@@ -6,8 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-
 namespace stepcast {
 
 namespace {
@@ -249,7 +247,20 @@ static_assert(std::is_sorted(kRules.begin(), kRules.end(),
                              [](const TensorRule& a, const TensorRule& b) {
                                return a.name < b.name;
                              }) &&
-              kRules.size() <= 256);
+              kRules.size() < kUnknownTensorRule);
+
+// What it reads is its first input; what it keeps is not known.
+constexpr TensorRule kUnknownRule{.name = "", .reads = kFirst, .output = OutputForm::kAny};
+
+bool IsView(const TensorRule& rule) {
+  return rule.output == OutputForm::kView || rule.output == OutputForm::kPermuted ||
+         rule.output == OutputForm::kSqueezed || rule.output == OutputForm::kPart ||
+         rule.output == OutputForm::kExpanded;
+}
+
+const TensorRule& RuleOf(const TensorOperation& operation) {
+  return operation.rule < kRules.size() ? kRules[operation.rule] : kUnknownRule;
+}
 
 // Memory that tensors share.
 struct Storage {
@@ -258,6 +269,9 @@ struct Storage {
   int64_t index_bytes = 0;  // kept for each element, once it is known how many there are
   bool is_kept = false;
   bool is_parameter = false;
+  std::optional<size_t> made_by;  // an operation; none: it was there before
+  size_t last_read_by = 0;
+  size_t awaited = 0;  // times that it is known to be read again
 };
 
 // A tensor that nothing has read yet.
@@ -300,16 +314,23 @@ class ForwardPass {
     kBegins,  // likewise, and its inputs are kept until then
   };
 
-  // `mask_bytes`: of a dropout.
-  void Run(const TensorOperation& operation, int64_t mask_bytes, Again again) {
-    const TensorRule& rule = kRules[operation.rule];
+  // `mask_bytes`: of a dropout. `read_again`: elements of inputs that are.
+  void Run(const TensorOperation& operation, int64_t mask_bytes, Again again,
+           const std::vector<int64_t>& read_again) {
+    const TensorRule& rule = RuleOf(operation);
     keeps_ = again == Again::kNo;
-    if (rule.reads_all) unread_.clear();
+    runs_.push_back({.kept_before = bytes_});
+    if (rule.reads_all) {
+      for (const UnreadTensor& tensor : unread_) storages_[tensor.storage].last_read_by = Place();
+      unread_.clear();
+    }
     std::array<std::optional<size_t>, TensorOperation::kInputs> inputs;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if ((rule.reads >> i & 1) == 0 || ElementsOf(operation, i) <= 1) continue;
       inputs[i] = Read(operation.shapes[i], operation.element_bytes[i]);
+      runs_.back().reads.push_back(*inputs[i]);
     }
+    for (const int64_t elements : read_again) Await(inputs, operation, elements);
     keeps_ = again != Again::kYes;
     if (again == Again::kBegins) {
       for (const std::optional<size_t>& input : inputs) {
@@ -335,7 +356,91 @@ class ForwardPass {
 
   SavedTensors Saved() const { return {.bytes = bytes_, .operations = operations_}; }
 
+  // The operations that begin a link, but the first, with the bytes handed on to them and those
+  // kept until then.
+  struct Boundary {
+    size_t operation = 0;
+    int64_t bytes = 0;
+    int64_t kept_bytes = 0;
+  };
+  std::vector<Boundary> Boundaries() const {
+    std::vector<Crossing> crossings = Crossings();
+    std::vector<Boundary> boundaries;
+    for (size_t i = 1; i < crossings.size(); ++i) {
+      if (crossings[i].tensors != 1) continue;
+      // Of all places where one tensor alone goes on, the first after what changes it in place.
+      const size_t storage = crossings[i].storages;
+      size_t first = i;
+      for (; i + 1 < crossings.size() && crossings[i + 1].tensors == 1 &&
+             crossings[i + 1].storages == storage;
+           ++i)
+        if (runs_[i].changed == storage) first = i + 1;
+      boundaries.push_back({first, crossings[i].bytes, runs_[first].kept_before});
+    }
+    return boundaries;
+  }
+
  private:
+  // An operation that was run.
+  struct OneRun {
+    int64_t kept_before = 0;
+    std::optional<size_t> changed;  // the storage that it made nothing new of
+    std::vector<size_t> reads;      // storages
+  };
+  // Tensors that are made before an operation and needed by it, or after.
+  struct Crossing {
+    int64_t tensors = 0;
+    size_t storages = 0;  // their sum, which of one is its place
+    int64_t bytes = 0;
+  };
+
+  size_t Place() const { return runs_.size() - 1; }
+
+  void Await(const std::array<std::optional<size_t>, TensorOperation::kInputs>& inputs,
+             const TensorOperation& operation, int64_t elements) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i] || ElementsOf(operation, i) != elements) continue;
+      ++storages_[*inputs[i]].awaited;
+      return;
+    }
+  }
+
+  // The last operation that reads a storage. One that was to be read again and was not found is
+  // taken to be read by the next operation that joins tensors of its size, as residuals are joined.
+  size_t LastReadOf(const Storage& storage) const {
+    if (storage.awaited == 0) return storage.last_read_by;
+    for (size_t i = storage.last_read_by + 1; i < runs_.size(); ++i) {
+      if (runs_[i].reads.size() > 1 &&
+          std::any_of(runs_[i].reads.begin(), runs_[i].reads.end(), [&](size_t read) {
+            return storages_[read].elements == storage.elements && storages_[read].made_by;
+          }))
+        return i;
+    }
+    return runs_.size() - 1;
+  }
+
+  std::vector<Crossing> Crossings() const {
+    std::vector<Crossing> crossings(runs_.size() + 1);
+    for (size_t s = 0; s < storages_.size(); ++s) {
+      const Storage& storage = storages_[s];
+      if (!storage.made_by || storage.is_parameter) continue;
+      const size_t last_read = LastReadOf(storage);
+      if (last_read <= *storage.made_by) continue;
+      const int64_t bytes = std::max<int64_t>(0, storage.bytes);
+      Crossing& begin = crossings[*storage.made_by + 1];
+      Crossing& end = crossings[last_read + 1];
+      begin = {begin.tensors + 1, begin.storages + s, begin.bytes + bytes};
+      end = {end.tensors - 1, end.storages - s, end.bytes - bytes};
+    }
+    for (size_t i = 1; i < crossings.size(); ++i) {
+      crossings[i].tensors += crossings[i - 1].tensors;
+      crossings[i].storages += crossings[i - 1].storages;
+      crossings[i].bytes += crossings[i - 1].bytes;
+    }
+    crossings.pop_back();
+    return crossings;
+  }
+
   // The latest tensors of a shape that were read, each once.
   using Known = std::deque<size_t>;
 
@@ -413,6 +518,7 @@ class ForwardPass {
     const int64_t elements = ElementsOf(shape);
     const size_t storage = Find(shape, elements);
     Storage& read = storages_[storage];
+    read.last_read_by = Place();
     if (read.elements < 0) read.elements = elements;
     if (read.bytes < 0) {
       read.bytes = read.elements * (element_bytes > 0 ? element_bytes : kBytesOfUnknownElement);
@@ -439,9 +545,17 @@ class ForwardPass {
       }
     }
     if (const auto known = known_.find(shape); known != known_.end()) {
-      const auto kept = std::find_if(known->second.rbegin(), known->second.rend(),
+      const auto last = known->second.rend();
+      const auto awaited = std::find_if(known->second.rbegin(), last, [this](size_t storage) {
+        return storages_[storage].awaited > 0;
+      });
+      if (awaited != last) {
+        --storages_[*awaited].awaited;
+        return *awaited;
+      }
+      const auto kept = std::find_if(known->second.rbegin(), last,
                                      [this](size_t storage) { return storages_[storage].is_kept; });
-      return kept == known->second.rend() ? known->second.back() : *kept;
+      return kept == last ? known->second.back() : *kept;
     }
     storages_.push_back(
         {.elements = elements, .is_parameter = parameter_elements_.contains(elements)});
@@ -467,6 +581,7 @@ class ForwardPass {
         if (!inputs[0]) return;
         tensor.storage = *inputs[0];
         tensor.elements = ElementsOf(operation, 0);
+        runs_.back().changed = tensor.storage;
         break;
       case OutputForm::kLarger:
         if (ElementsOf(operation, 1) > ElementsOf(operation, 0))
@@ -492,7 +607,7 @@ class ForwardPass {
     }
     if (tensor.elements < 0) {
       tensor.storage = storages_.size();
-      storages_.push_back({.index_bytes = rule.index_bytes});
+      storages_.push_back({.index_bytes = rule.index_bytes, .made_by = Place()});
     }
     if (rule.keeps_output) {
       Storage& kept = storages_[tensor.storage];
@@ -549,10 +664,15 @@ class ForwardPass {
   std::vector<Storage> storages_;
   std::deque<UnreadTensor> unread_;            // the latest last
   absl::flat_hash_map<int32_t, Known> known_;  // by shape
+  std::vector<OneRun> runs_;
   int64_t bytes_ = 0;
   int64_t operations_ = 0;
   bool keeps_ = true;  // the operation that is run
 };
+
+constexpr std::string_view kLibrary = "aten::";
+
+bool HasLibrary(std::string_view name) { return name.substr(0, kLibrary.size()) == kLibrary; }
 
 // An operation within no other, and of dropouts the bytes of an element of the mask, if known.
 struct OuterOperation {
@@ -567,10 +687,15 @@ std::vector<OuterOperation> OuterOperations(const TensorOperations& tensors, int
       tensors.operations.begin(), tensors.operations.end(), from_ns,
       [](const TensorOperation& each, int64_t start_ns) { return each.start_ns < start_ns; });
   for (; operation != tensors.operations.end() && operation->start_ns < to_ns; ++operation) {
-    const TensorRule& rule = kRules[operation->rule];
+    const TensorRule& rule = RuleOf(*operation);
     if (!outer.empty() && operation->start_ns < outer.back().operation->end_ns) {
+      // One of the library's that calls others is what it calls.
+      const TensorOperation& around = *outer.back().operation;
+      const bool is_composite = around.rule == kUnknownTensorRule &&
+                                HasLibrary(tensors.functions[static_cast<size_t>(around.function)]);
       if (rule.is_dropout_mask) outer.back().mask_bytes = rule.mask_bytes;
-      continue;
+      if (!is_composite) continue;
+      outer.pop_back();
     }
     outer.push_back(
         {.operation = &*operation, .mask_bytes = rule.is_dropout_mask ? rule.mask_bytes : 0});
@@ -579,7 +704,8 @@ std::vector<OuterOperation> OuterOperations(const TensorOperations& tensors, int
 }
 
 bool AreAlike(const OuterOperation& a, const OuterOperation& b) {
-  return a.operation->rule == b.operation->rule && a.operation->shapes == b.operation->shapes;
+  return a.operation->rule == b.operation->rule && a.operation->function == b.operation->function &&
+         a.operation->shapes == b.operation->shapes;
 }
 
 // By operation of the forward pass, its part in checkpointing: those that run again in the backward
@@ -615,11 +741,41 @@ std::vector<ForwardPass::Again> RunAgain(const std::vector<OuterOperation>& forw
   return again;
 }
 
+std::string NameOf(const TensorOperations& tensors, const TensorOperation& operation) {
+  if (operation.rule != kUnknownTensorRule) return std::string(RuleOf(operation).name);
+  const std::string_view name = tensors.functions[static_cast<size_t>(operation.function)];
+  return std::string(HasLibrary(name) ? name.substr(kLibrary.size()) : name);
+}
+
+std::vector<ForwardLink> LinksOf(const TensorOperations& tensors,
+                                 const std::vector<const TensorOperation*>& run,
+                                 const ForwardPass& pass) {
+  std::vector<ForwardLink> links;
+  std::vector<ForwardPass::Boundary> boundaries = pass.Boundaries();
+  if (run.empty()) return links;
+  boundaries.insert(boundaries.begin(), ForwardPass::Boundary{});
+  for (size_t b = 0; b < boundaries.size(); ++b) {
+    const bool is_last = b + 1 == boundaries.size();
+    const size_t end = is_last ? run.size() : boundaries[b + 1].operation;
+    const auto begin = run.begin() + static_cast<ptrdiff_t>(boundaries[b].operation);
+    // Views of weights are a part of what reads them.
+    auto named = std::find_if(begin, run.begin() + static_cast<ptrdiff_t>(end),
+                              [](const TensorOperation* each) { return !IsView(RuleOf(*each)); });
+    if (named == run.begin() + static_cast<ptrdiff_t>(end)) named = begin;
+    links.push_back({.name = NameOf(tensors, **named),
+                     .start_ns = (*begin)->start_ns,
+                     .first_sequence = (*begin)->sequence,
+                     .kept_bytes = (is_last ? pass.Saved().bytes : boundaries[b + 1].kept_bytes) -
+                                   boundaries[b].kept_bytes,
+                     .output_bytes = is_last ? 0 : boundaries[b + 1].bytes});
+  }
+  return links;
+}
+
 }  // namespace
 
 std::optional<uint8_t> RuleOfTensorOperation(std::string_view name) {
-  constexpr std::string_view kLibrary = "aten::";
-  if (name.substr(0, kLibrary.size()) != kLibrary) return std::nullopt;
+  if (!HasLibrary(name)) return std::nullopt;
   name.remove_prefix(kLibrary.size());
   const auto* const rule =
       std::lower_bound(kRules.begin(), kRules.end(), name,
@@ -629,7 +785,7 @@ std::optional<uint8_t> RuleOfTensorOperation(std::string_view name) {
 }
 
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
-                              const absl::flat_hash_set<int64_t>& nodes,
+                              const UndoneNodes& nodes,
                               const absl::flat_hash_set<int64_t>& parameter_elements,
                               int64_t until_ns) {
   const std::vector<OuterOperation> outer = OuterOperations(tensors, from_ns, to_ns);
@@ -638,15 +794,18 @@ SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, 
   absl::flat_hash_map<int64_t, size_t> last_of;  // by sequence number
   for (size_t i = 0; i < outer.size(); ++i) last_of[outer[i].operation->sequence] = i;
   ForwardPass pass(tensors, parameter_elements);
+  std::vector<const TensorOperation*> run;
   int64_t run_again = 0;
   for (size_t i = 0; i < outer.size(); ++i) {
     const int64_t sequence = outer[i].operation->sequence;
     if (!nodes.contains(sequence) || last_of[sequence] != i) continue;
     run_again += again[i] == ForwardPass::Again::kNo ? 0 : 1;
-    pass.Run(*outer[i].operation, outer[i].mask_bytes, again[i]);
+    run.push_back(outer[i].operation);
+    pass.Run(*outer[i].operation, outer[i].mask_bytes, again[i], nodes.at(sequence));
   }
   SavedTensors saved = pass.Saved();
   saved.run_again = run_again;
+  saved.links = LinksOf(tensors, run, pass);
   return saved;
 }
 

@@ -136,33 +136,14 @@ class AllReduceResolver {
     return true;
   }
 
-  // True where the import of a trace knew the sizes of buckets, not of the gradients in them: it
-  // calls each `bucket/B`, and names no parameter.
-  bool AreGradientsUnknown() const {
-    const ProfileDraft& content = profile_.content();
-    return content.framework == kPytorchFramework && content.buckets.has_value() &&
-           std::any_of(content.operations.begin(), content.operations.end(),
-                       [this](const Operation& operation) {
-                         return IsGradient(operation) && operation.parameter.empty() &&
-                                operation.name.starts_with("bucket/");
-                       });
-  }
-
   void RefuseUnknownGradients() {
     const std::pair<const char*, bool> ways[] = {{"buckets.cap_bytes", draft_.buckets.has_value()},
                                                  {"groups", draft_.groups.has_value()},
                                                  {"horovod", draft_.horovod.has_value()},
                                                  {"unfused", draft_.unfused.has_value()}};
+    const std::string why = WhyNoOtherBuckets(profile_);
     for (const auto& [way, is_asked] : ways) {
-      if (!is_asked || !AreGradientsUnknown()) continue;
-      faults_.Add(
-          At(way),
-          absl::StrCat(
-              "given, and the recording tells the sizes of its ",
-              profile_.content().buckets->sizes_bytes.size(),
-              " buckets and not of the gradients in them, so that no others can be "
-              "made: record with record_shapes=True and without a hook that compresses, or ask for "
-              "them as recorded"));
+      if (is_asked && !why.empty()) faults_.Add(At(way), absl::StrCat("given, and ", why));
     }
   }
 
@@ -220,9 +201,9 @@ class AllReduceResolver {
 
   // Of a profile of parameter servers, what its workers upload.
   bool IsGradient(const Operation& operation) const {
-    return profile_.has_collectives() ? operation.resource == Resource::kCollective &&
-                                            operation.collective == Collective::kAllReduce
-                                      : operation.resource == Resource::kUplink;
+    return profile_.has_collectives()
+               ? IsAcrossWorkers(operation) && operation.collective == Collective::kAllReduce
+               : operation.resource == Resource::kUplink;
   }
   static std::string GroupPath(size_t group, const char* field) {
     return absl::StrCat(At("groups.groups"), "[", group, "].", field);
@@ -313,8 +294,7 @@ class AllReduceResolver {
       if (group.threads.has_value()) check(GroupPath(i, "threads"), *group.threads);
     }
     for (const Operation& operation : profile_.operations()) {
-      all_have_some =
-          all_have_some && (operation.resource != Resource::kCollective || IsGradient(operation));
+      all_have_some = all_have_some && (!IsAcrossWorkers(operation) || IsGradient(operation));
     }
     if (draft_.threads.has_value()) {
       job_.threads = *draft_.threads;
@@ -580,6 +560,22 @@ const char* NameOf(CollectiveAlgorithm algorithm) {
   constexpr const char* kNames[] = {"RING", "HIERARCHICAL", "HALVING_DOUBLING", "TREE", "MEASURED",
                                     "GLOO", "NCCL"};
   return kNames[static_cast<size_t>(algorithm)];
+}
+
+std::string WhyNoOtherBuckets(const Profile& profile) {
+  const ProfileDraft& content = profile.content();
+  const bool are_unknown = content.framework == kPytorchFramework && content.buckets.has_value() &&
+                           std::any_of(content.operations.begin(), content.operations.end(),
+                                       [](const Operation& operation) {
+                                         return operation.collective == Collective::kAllReduce &&
+                                                operation.parameter.empty() &&
+                                                operation.name.starts_with("bucket/");
+                                       });
+  if (!are_unknown) return "";
+  return absl::StrCat(
+      "the recording tells the sizes of its ", content.buckets->sizes_bytes.size(),
+      " buckets and not of the gradients in them, so that no others can be made: record with "
+      "record_shapes=True and without a hook that compresses, or ask for them as recorded");
 }
 
 AllReduce ResolveAllReduce(const Profile& profile, const AllReduceDraft& draft,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace stepcast {
 
@@ -31,6 +32,7 @@ class AssumptionTeller {
     }
     if (scenario_.change != nullptr)
       told_.insert(told_.end(), scenario_.change->told.begin(), scenario_.change->told.end());
+    if (scenario_.pipeline.has_value()) TellOfPipeline(*scenario_.pipeline);
     return std::move(told_);
   }
 
@@ -73,6 +75,28 @@ class AssumptionTeller {
         job.synchronization == Synchronization::kAsynchronous) {
       Tell("parameter_servers.synchronization", "asynchronous steps",
            "A worker does not wait for the others between its steps.");
+    }
+  }
+
+  void TellOfPipeline(const Pipeline& pipeline) {
+    if (Assumes(Assumed::kPipelineSchedule)) {
+      Tell("pipeline.schedule", std::string(PipelineScheduleName(pipeline.layout.schedule)),
+           "No schedule was given, so a device computes one forward and one backward in turn.");
+    }
+    if (pipeline.layout.devices == 1) return;
+    if (Assumes(Assumed::kPipelineCuts)) {
+      Tell("pipeline.cuts", absl::StrJoin(pipeline.cuts, ", "),
+           "No cuts were given, so stages begin where the slowest of them is fastest.");
+    }
+    if (Assumes(Assumed::kPipelineReceives)) {
+      Tell("pipeline.receives", "EAGER",
+           "No time of receives was given, so a device posts all of a step at its begin.");
+    }
+    if (Assumes(Assumed::kPipelineLinks)) {
+      Tell("pipeline.bandwidth_bytes_per_second",
+           absl::StrCat(pipeline.bandwidth_bytes_per_second, " bytes/s, ",
+                        pipeline.latency_seconds * kMicroseconds, "us"),
+           "No links between stages were given, so they are the network's.");
     }
   }
 

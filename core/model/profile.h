@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -147,9 +148,22 @@ struct Buckets {
 struct RecordedBuckets {
   std::vector<int64_t> sizes_bytes;  // in graph order; empty: by the rule
   std::optional<Buckets> rule;
+  // What is sent of a byte of gradients, above 0 and at most 1: below 1 a hook compresses them.
+  // Sizes of operations and of buckets are of what is sent, the limits of a rule of gradients.
+  double sent_share = 1;
 
   friend bool operator==(const RecordedBuckets&, const RecordedBuckets&) = default;
 };
+
+// The rule's limits for what is sent.
+inline Buckets AsSent(const Buckets& rule, const std::optional<RecordedBuckets>& recorded) {
+  if (!recorded || recorded->sent_share == 1) return rule;
+  const auto sent = [&](int64_t bytes) {
+    return std::max<int64_t>(
+        1, static_cast<int64_t>(std::ceil(static_cast<double>(bytes) * recorded->sent_share)));
+  };
+  return {.first_bytes = sent(rule.first_bytes), .cap_bytes = sent(rule.cap_bytes)};
+}
 
 // The device_idle_fraction above which a job is bound by its hosts.
 inline constexpr double kIdleFractionOfHostBound = 0.1;

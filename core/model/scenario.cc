@@ -14,6 +14,7 @@
 #include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
+#include "core/model/job_change.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/validate_profile.h"
 
@@ -34,9 +35,12 @@ class ScenarioResolver {
     scenario_.bandwidth_bytes_per_second = draft_.bandwidth_bytes_per_second.value_or(
         cluster_.has_value() ? cluster_->bandwidth_bytes_per_second
                              : profile_.platform().bandwidth_bytes_per_second);
+    if (!draft_.bandwidth_bytes_per_second.has_value() && cluster_.has_value())
+      scenario_.bandwidth_bytes_per_second /= RingsOfANode();
     CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
-    // All other faults would follow from this one.
-    if (!CheckKind()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
+    // All other faults would follow from one of these.
+    if (!CheckPipelineAsked() || !CheckKind())
+      return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
     if (MeetsInCollectives()) {
       ResolveCollectives();
     } else {
@@ -46,6 +50,13 @@ class ScenarioResolver {
     ResolveStartOffsets();
     ResolveWorkerGroups();
     scenario_.change = profile_.change();
+    if (draft_.pipeline.has_value()) ResolveOfPipeline();
+    if (draft_.pipeline.has_value() && scenario_.change != nullptr &&
+        scenario_.change->change.accumulate.value_or(1) != 1) {
+      faults_.Add("change.accumulate",
+                  absl::StrCat(*scenario_.change->change.accumulate,
+                               ", and a pipeline, whose micro_batches add up already"));
+    }
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
     return std::move(scenario_);
   }
@@ -54,7 +65,92 @@ class ScenarioResolver {
   bool MeetsInCollectives() const {
     return std::holds_alternative<AllReduceDraft>(draft_.communication) ||
            (std::holds_alternative<std::monostate>(draft_.communication) &&
-            profile_.has_collectives());
+            (profile_.has_collectives() || draft_.pipeline.has_value()));
+  }
+
+  // False, with a fault, where no pipeline can be had.
+  bool CheckPipelineAsked() {
+    if (!draft_.pipeline.has_value()) return true;
+    if (!limits_.pipelines) {
+      faults_.Add("pipeline",
+                  "this method does not answer about pipelines; PredictThroughput and "
+                  "RecommendLayout do");
+    } else if (!MeetsInCollectives()) {
+      faults_.Add("pipeline",
+                  "given beside parameter_servers, and the replicas of a pipeline meet "
+                  "in collectives");
+    } else {
+      return true;
+    }
+    return false;
+  }
+
+  // The network between stages: links inside a node where one holds a replica.
+  PipelineNetwork NetworkOfStages() const {
+    PipelineNetwork network{.bandwidth_bytes_per_second = scenario_.bandwidth_bytes_per_second,
+                            .latency_seconds = scenario_.all_reduce().latency_seconds};
+    if (!cluster_.has_value()) return network;
+    const int64_t per_node = cluster_->workers_per_node.value_or(1);
+    const int64_t devices =
+        int64_t{draft_.pipeline->stages.value_or(1)} * profile_.devices_per_worker();
+    if (devices <= per_node && per_node > 1) {
+      network.is_scenarios = false;
+      network.bandwidth_bytes_per_second = *cluster_->intra_node_bandwidth_bytes_per_second;
+      network.latency_seconds =
+          cluster_->intra_node_latency_seconds.value_or(kTypicalIntraNodeLatencySeconds);
+    }
+    return network;
+  }
+
+  void ResolveOfPipeline() {
+    const PipelineDraft& asked = *draft_.pipeline;
+    AllReduce& job = std::get<AllReduce>(scenario_.communication);
+    RefuseOfPipeline(job);
+    Pipeline pipeline = ResolvePipeline(profile_, asked, NetworkOfStages(), faults_);
+    const auto* all_reduce = std::get_if<AllReduceDraft>(&draft_.communication);
+    const bool asks_for_buckets = all_reduce != nullptr && all_reduce->buckets.has_value();
+    if (asks_for_buckets &&
+        asked.reduction.value_or(PipelineReduction::kBuckets) != PipelineReduction::kBuckets)
+      faults_.Add("pipeline.reduction",
+                  "is not BUCKETS, and all_reduce.buckets are given: which of both?");
+    if (asks_for_buckets) pipeline.reduction = PipelineReduction::kBuckets;
+    if (pipeline.reduction == PipelineReduction::kBuckets &&
+        !std::holds_alternative<Buckets>(job.fusion)) {
+      job.fusion = Buckets{};
+      scenario_.assumed.Add(Assumed::kBuckets);
+    }
+    AssumedValues& assumed = scenario_.assumed;
+    if (!asked.schedule.has_value()) assumed.Add(Assumed::kPipelineSchedule);
+    if (asked.cuts.empty()) assumed.Add(Assumed::kPipelineCuts);
+    if (!asked.receives.has_value()) assumed.Add(Assumed::kPipelineReceives);
+    if (!asked.bandwidth_bytes_per_second.has_value()) assumed.Add(Assumed::kPipelineLinks);
+    scenario_.pipeline = std::move(pipeline);
+  }
+
+  // What the replicas of a pipeline cannot have yet.
+  void RefuseOfPipeline(const AllReduce& job) {
+    constexpr char kWhy[] = " is not of pipelines";
+    const auto refuse = [&](bool asked, const char* field) {
+      if (asked) faults_.Add(field, absl::StrCat("given, and", kWhy));
+    };
+    refuse(std::holds_alternative<Horovod>(job.fusion), "all_reduce.horovod");
+    refuse(std::holds_alternative<ByteScheduler>(job.fusion), "all_reduce.byte_scheduler");
+    refuse(std::holds_alternative<GradientGroups>(job.fusion), "all_reduce.groups");
+    refuse(job.contention.has_value(), "all_reduce.contention");
+    refuse(job.partition_bytes > 0, "all_reduce.partition_bytes");
+    refuse(job.workers_per_rack > 0, "all_reduce.workers_per_rack");
+    refuse(job.overlap_slowdown != 1, "all_reduce.overlap_slowdown");
+    refuse(job.collective_slowdown != 1, "all_reduce.collective_slowdown");
+    refuse(job.concurrent_collectives > 1, "all_reduce.concurrent_collectives");
+    refuse(!draft_.start_offsets_ns.empty(), "start_offsets_ns");
+    if (job.fidelity == Fidelity::kExpanded)
+      faults_.Add("all_reduce.fidelity", absl::StrCat("EXPANDED", kWhy));
+    if (job.sharding == Sharding::kFull)
+      faults_.Add("all_reduce.sharding", absl::StrCat("FULL", kWhy));
+    for (size_t i = 0; i < draft_.worker_groups.size(); ++i)
+      if (draft_.worker_groups[i].bandwidth_bytes_per_second.has_value())
+        faults_.Add(absl::StrCat("worker_groups[", i, "].bandwidth_bytes_per_second"),
+                    absl::StrCat("given, and unlike links are", kWhy + 3));
   }
 
   // Measured points are of the links themselves, and so is a recording of real transfers.
@@ -66,12 +162,29 @@ class ScenarioResolver {
                                     : !scenario_.all_reduce().measured.empty());
   }
 
+  // The rings of a stage that share a node's links at once: one for each of its devices there.
+  int32_t RingsOfANode() const {
+    if (!draft_.pipeline.has_value()) return 1;
+    return std::min(cluster_->workers_per_node.value_or(1), profile_.devices_per_worker());
+  }
+
+  // The cluster as the ring of a stage's replicas sees it, which has fewer members on a node.
+  std::optional<ClusterDraft> ClusterOfRings() const {
+    std::optional<ClusterDraft> cluster = cluster_;
+    if (!cluster.has_value() || !draft_.pipeline.has_value()) return cluster;
+    const int64_t devices =
+        int64_t{std::max(1, draft_.pipeline->stages.value_or(1))} * profile_.devices_per_worker();
+    cluster->workers_per_node =
+        static_cast<int32_t>(std::max<int64_t>(1, cluster->workers_per_node.value_or(1) / devices));
+    return cluster;
+  }
+
   // False, with a fault, where a communication is asked for that the profile was not recorded with,
   // but by nothing that may ask for it.
   bool CheckKind() {
     if (std::holds_alternative<std::monostate>(draft_.communication)) return true;
     const bool collectives = MeetsInCollectives();
-    if (collectives == profile_.has_collectives()) return true;
+    if (collectives == profile_.has_collectives() || draft_.pipeline.has_value()) return true;
     scenario_.assumed.Add(Assumed::kKind);
     const bool asked = collectives || asked_.servers.has_value();
     if (asked && !draft_.recorded_kind_only) return true;
@@ -123,7 +236,8 @@ class ScenarioResolver {
 
   void ResolveCollectives() {
     const auto* asked = std::get_if<AllReduceDraft>(&draft_.communication);
-    const AllReduceDraft draft = WithCluster(asked != nullptr ? *asked : AsRecorded(), cluster_);
+    const AllReduceDraft draft =
+        WithCluster(asked != nullptr ? *asked : AsRecorded(), ClusterOfRings());
     AllReduce job =
         ResolveAllReduce(profile_, draft, scenario_.bandwidth_bytes_per_second, faults_);
     if (profile_.recorded_workers() > 1 && job.fidelity == Fidelity::kExpanded) {
@@ -222,8 +336,10 @@ class ScenarioResolver {
     for (size_t i = 0; i < profile_.operations().size(); ++i) {
       const Operation& operation = profile_.operations()[i];
       const char* why = nullptr;
-      if (operation.resource == Resource::kCollective &&
-          operation.collective != Collective::kAllReduce) {
+      if (operation.resource == Resource::kCollective && !IsAcrossWorkers(operation)) {
+        why = ", is of a group inside a worker, which no server could stand for";
+      } else if (operation.resource == Resource::kCollective &&
+                 operation.collective != Collective::kAllReduce) {
         why = ", is no ALL_REDUCE, and no server could stand for it";
       } else if (operation.resource == Resource::kCollective && operation.parameter.empty()) {
         why = ", names no parameter that a server could keep";

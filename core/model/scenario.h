@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/all_reduce.h"
+#include "core/model/pipeline.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
@@ -139,6 +140,7 @@ struct ScenarioDraft {
   // Refuse a communication of another kind than the profile's, whatever it has.
   bool recorded_kind_only = false;
   bool bandwidth_is_measured = false;
+  std::optional<PipelineDraft> pipeline;  // workers are replicas of it, and meet in collectives
   SetFields set_fields;
 
   // The draft of parameter servers: empty, where something else was asked for.
@@ -187,6 +189,10 @@ enum class Assumed : uint8_t {
   kIntraNodeLatency,
   kBuckets,
   kLinkRate,  // given, but neither measured nor said to be
+  kPipelineSchedule,
+  kPipelineCuts,
+  kPipelineReceives,
+  kPipelineLinks,  // the rate of links between stages
 };
 
 // A set of them. All sets are equal: a scenario is the same whoever chose its values.
@@ -211,6 +217,7 @@ struct Scenario {
   Communication communication;
   std::vector<int64_t> start_offsets_ns;   // empty, or one a worker
   std::vector<WorkerGroup> worker_groups;  // empty: all as recorded; else every field is set
+  std::optional<Pipeline> pipeline;        // with collectives only
   AssumedValues assumed;
   std::shared_ptr<const AppliedChange> change;  // the profile's
 
@@ -224,6 +231,11 @@ struct Scenario {
   const AllReduce& all_reduce() const { return std::get<AllReduce>(communication); }
   // True if it could have so many workers.
   bool Allows(int32_t count) const { return has_servers() || CanMeet(count, all_reduce()); }
+  // Of which a worker is made. `profile`: the one that the scenario is of.
+  int64_t DevicesPerWorker(const Profile& profile) const {
+    return int64_t{pipeline.has_value() ? pipeline->layout.devices : 1} *
+           profile.devices_per_worker();
+  }
   // True if workers wait for each other in every step, so that they forget in the first one how
   // they started.
   bool is_synchronous() const {
@@ -241,6 +253,8 @@ struct ScenarioLimits {
   int32_t max_workers = 4096;
   int32_t max_parameter_servers = 256;
   int64_t max_start_offset_ns = 86'400'000'000'000;  // one day
+  // Pipelines are asked for by some methods only, and refused by the others.
+  bool pipelines = false;
   // Services after the first, of all transfers of a step, where there is a quantum.
   int64_t max_turns = 1'000'000;
 };

@@ -1,5 +1,6 @@
 #include "core/model/training_graph.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -115,18 +116,31 @@ TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int6
     return static_cast<int32_t>(graph.operations.size() - 1);
   };
   std::vector<int32_t> launched;  // the computation before
-  const auto compute = [&](std::string name, int64_t duration_ns, int64_t kept_bytes = 0) {
-    launched = {add({.name = std::move(name),
-                     .resource = Resource::kWorker,
-                     .waiting_for = std::move(launched),
-                     .kept_bytes = kept_bytes},
-                    duration_ns)};
+  const auto compute = [&](Operation operation, int64_t duration_ns) {
+    operation.resource = Resource::kWorker;
+    operation.waiting_for = std::move(launched);
+    launched = {add(std::move(operation), duration_ns)};
   };
-  for (const TrainingLayer& layer : layers)
-    compute("forward/" + layer.name, layer.forward_ns, layer.kept_bytes);
+  for (const TrainingLayer& layer : layers) {
+    compute({.name = "forward/" + layer.name,
+             .kept_bytes = layer.kept_bytes,
+             .pass = Pass::kForward,
+             .output_bytes = layer.output_bytes},
+            layer.forward_ns);
+  }
+  const bool is_split = std::any_of(layers.begin(), layers.end(), [](const TrainingLayer& layer) {
+    return layer.backward_weight_ns.has_value();
+  });
   std::vector<int32_t> reduced;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-    compute("backward/" + layer->name, layer->backward_ns);
+    if (is_split) {
+      compute({.name = "backward_input/" + layer->name, .pass = Pass::kBackwardInput},
+              layer->backward_ns);
+      compute({.name = "backward_weight/" + layer->name, .pass = Pass::kBackwardWeight},
+              layer->backward_weight_ns.value_or(0));
+    } else {
+      compute({.name = "backward/" + layer->name, .pass = Pass::kBackward}, layer->backward_ns);
+    }
     for (auto tensor = layer->parameters.rbegin(); tensor != layer->parameters.rend(); ++tensor) {
       reduced.push_back(add({.name = "all_reduce/" + tensor->name,
                              .resource = Resource::kCollective,
@@ -139,7 +153,7 @@ TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int6
   }
   reduced.push_back(launched.front());
   launched = std::move(reduced);
-  compute("optimizer", optimizer_ns);
+  compute({.name = "optimizer", .pass = Pass::kOptimizer}, optimizer_ns);
   return graph;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ struct TrainingLayer {
   std::vector<int32_t> inputs;  // indices of earlier layers; none: it reads the batch
   std::vector<ParameterTensor> parameters;
   int64_t forward_ns = 0;
-  int64_t backward_ns = 0;
-  int64_t kept_bytes = 0;  // of the forward computation (Operation)
+  int64_t backward_ns = 0;  // of all, or of the input's gradient where the weights' stands apart
+  std::optional<int64_t> backward_weight_ns;
+  int64_t kept_bytes = 0;    // of the forward computation (Operation)
+  int64_t output_bytes = 0;  // likewise
 };
 
 struct TrainingGraph {

@@ -354,6 +354,9 @@ void CheckBucketSizes(const ProfileDraft& draft, FaultList& faults) {
 
 void CheckRecordedBuckets(const ProfileDraft& draft, FaultList& faults) {
   if (!draft.buckets.has_value()) return;
+  const double share = draft.buckets->sent_share;
+  if (!(share > 0 && share <= 1))
+    faults.Add("buckets.sent_share", absl::StrCat(share, " is not above 0 and at most 1"));
   const bool has_sizes = !draft.buckets->sizes_bytes.empty();
   if (has_sizes == draft.buckets->rule.has_value()) {
     faults.Add("buckets", has_sizes ? "has both sizes and a rule: which of both?"

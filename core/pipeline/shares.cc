@@ -8,6 +8,19 @@
 namespace stepcast {
 namespace {
 
+// 1 where there are none.
+double MeanOf(const std::vector<double>& scales) {
+  double mean = scales.empty() ? 1 : 0;
+  for (const double one : scales) mean += one / static_cast<double>(scales.size());
+  return mean;
+}
+
+double MeanOfAll(const std::vector<std::vector<double>>& steps) {
+  std::vector<double> means;
+  for (const std::vector<double>& step : steps) means.push_back(MeanOf(step));
+  return MeanOf(means);
+}
+
 // Every stage of every device as the mean of all.
 std::vector<std::vector<StageTimes>> MeanTimes(const PipelineJob& job) {
   double forward = 0;
@@ -19,8 +32,7 @@ std::vector<std::vector<StageTimes>> MeanTimes(const PipelineJob& job) {
       backward += static_cast<double>(times.backward.ticks);
       weight += static_cast<double>(times.backward_weight.ticks);
     }
-  double scale = job.scale.empty() ? 1 : 0;
-  for (const double one : job.scale) scale += one / static_cast<double>(job.scale.size());
+  const double scale = MeanOf(job.scale) * MeanOfAll(job.step_scale);
   const auto stages = static_cast<double>(job.times.size() * job.times[0].size());
   const auto mean = [&](double sum) { return Span{static_cast<int64_t>(sum * scale / stages)}; };
   const StageTimes of_stage{.forward = mean(forward),
@@ -59,6 +71,7 @@ absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop) 
   PipelineJob equal = partly;
   equal.times = MeanTimes(job);
   equal.scale.clear();
+  equal.step_scale.clear();
   PipelineJob with_reductions = job;
   with_reductions.tails = partly.tails;
   const std::array<std::pair<const PipelineJob*, double*>, 4> reasons = {{

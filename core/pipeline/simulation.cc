@@ -136,7 +136,12 @@ class Simulation {
     return job_.receives == PipelineReceives::kFused || job_.receives == PipelineReceives::kPaired;
   }
   bool IsGloo() const { return job_.transport == PipelineTransport::kGloo; }
-  double ScaleOf(int32_t x) const { return job_.scale.empty() ? 1 : job_.scale[Index(x)]; }
+  double ScaleOf(int32_t x) const {
+    const double scale = job_.scale.empty() ? 1 : job_.scale[Index(x)];
+    if (job_.step_scale.empty()) return scale;
+    return scale *
+           job_.step_scale[Index(std::min(devices_[Index(x)].step, job_.steps - 1))][Index(x)];
+  }
 
   // The message that a computation waits for, and the one that it makes; -1: none.
   int32_t MessageInto(int32_t replica, bool forward, int32_t stage, int32_t micro_batch) const {

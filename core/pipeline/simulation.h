@@ -68,6 +68,8 @@ struct PipelineJob {
   std::vector<std::vector<StageReduction>> reductions;  // by stage, in their order
   std::vector<Span> tails;                              // by device
   std::vector<double> scale;  // of computation, by replica and device; empty: 1
+  // The same of each step, beside that: by step, replica and device; empty: 1.
+  std::vector<std::vector<double>> step_scale;
   PipelineReceives receives = PipelineReceives::kEager;
   PipelineTransport transport = PipelineTransport::kIdeal;
   PipelineLinks links = PipelineLinks::kPair;

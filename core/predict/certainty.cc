@@ -44,8 +44,9 @@ InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, 
           .with_more_steps = HalfWidthOf(model, sensitivity, kMoreSteps, level)};
 }
 
-ModelError MeasuredModelError(bool has_servers) {
-  const MeasuredError& measured = kMeasuredErrors[has_servers ? 0 : 1];
+ModelError MeasuredModelError(const Scenario& scenario) {
+  const size_t kind = scenario.pipeline.has_value() ? 2 : scenario.has_servers() ? 0 : 1;
+  const MeasuredError& measured = kMeasuredErrors[kind];
   return {.fraction = measured.fraction, .source = measured.source};
 }
 

@@ -29,8 +29,8 @@ struct InputError {
 };
 InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, double level);
 
-// The last measured error of predictions of jobs of that kind.
-ModelError MeasuredModelError(bool has_servers);
+// The last measured error of predictions of jobs of the scenario's kind.
+ModelError MeasuredModelError(const Scenario& scenario);
 
 // The parts of a prediction's intervals, as shares of throughput.
 struct Uncertainty {

@@ -494,6 +494,7 @@ Prediction Replications::Summarize() const {
   const double batch = profile_->batch_size();
   Prediction prediction;
   prediction.scenario = scenario_;
+  prediction.devices = scenario_.workers * scenario_.DevicesPerWorker(*profile_);
   prediction.steps_per_second = steps.mean;
   prediction.examples_per_second = steps.mean * batch;
   TellCertainty({.simulation = steps.half_width / steps.mean,
@@ -532,7 +533,7 @@ void Replications::WarnOfLinkRate(Prediction& prediction) const {
 
 ModelError Replications::ModelErrorOf() const {
   if (!options_.model_error_fraction.has_value()) {
-    return graph_->worlds == nullptr ? ModelError{} : MeasuredModelError(scenario_.has_servers());
+    return graph_->worlds == nullptr ? ModelError{} : MeasuredModelError(scenario_);
   }
   return {.fraction = *options_.model_error_fraction, .source = "as asked for"};
 }

@@ -66,9 +66,9 @@ ScenarioDraft WithServers(const ScenarioDraft& draft, int32_t servers, int32_t m
 }
 
 absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
-                                         const Scenario* known) {
-  absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft);
-  if (!scenario.ok()) return scenario;
+                                         const Scenario* known, const ScenarioLimits& limits) {
+  absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft, limits);
+  if (!scenario.ok() || scenario->pipeline.has_value()) return scenario;
   if (known != nullptr && HaveSameJobProgram(*known, *scenario)) return scenario;
   if (absl::Status status = CheckCollectives(profile, *scenario); !status.ok()) return status;
   return scenario;

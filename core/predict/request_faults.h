@@ -39,7 +39,8 @@ class RequestFaults {
 // `known`: a scenario of this profile that has been resolved so already, or null; what has the same
 // program is not looked at again.
 absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
-                                         const Scenario* known = nullptr);
+                                         const Scenario* known = nullptr,
+                                         const ScenarioLimits& limits = {});
 
 // The scenario with so many servers, one of the numbers up to `most` that a request has tried: to
 // try numbers of servers is to ask for servers. Unless said otherwise all share links alike,

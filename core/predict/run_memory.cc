@@ -80,7 +80,8 @@ void AddFusion(const Fusion& fusion, Bytes& bytes) {
     bytes.Add(cap);
   };
   if (const auto* recorded = std::get_if<RecordedBuckets>(&fusion)) {
-    const auto& [sizes, rule] = *recorded;
+    const auto& [sizes, rule, sent_share] = *recorded;
+    bytes.Add(sent_share);
     bytes.Add(static_cast<uint64_t>(sizes.size()));
     for (const int64_t size : sizes) bytes.Add(size);
     bytes.Add(rule.has_value());
@@ -160,8 +161,10 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
 }
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
-  const auto& [workers, bandwidth, communication, offsets, groups, assumed, change] = scenario;
-  static_cast<void>(change);  // the profile's digest has it
+  const auto& [workers, bandwidth, communication, offsets, groups, pipeline, assumed, change] =
+      scenario;
+  static_cast<void>(pipeline);  // runs of pipelines are not kept
+  static_cast<void>(change);    // the profile's digest has it
   // Only this of what is assumed makes a run more.
   bytes.Add(assumed.Has(Assumed::kLinkRate));
   bytes.Add(workers);

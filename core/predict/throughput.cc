@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/predict/pipeline_prediction.h"
 #include "core/predict/point_set.h"
 #include "core/predict/request_faults.h"
 
@@ -74,18 +75,23 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
   }
   for (const Asked& asked : ListScenarios(draft, faults)) {
     absl::StatusOr<Scenario> scenario = ResolveRunnable(
-        profile, asked.draft, query.scenarios.empty() ? nullptr : &query.scenarios.back());
+        profile, asked.draft, query.scenarios.empty() ? nullptr : &query.scenarios.back(),
+        {.pipelines = true});
     faults.AddPart(asked.path, scenario.status(), {{asked.path + ".workers", asked.workers_path}});
     if (!scenario.ok()) continue;
     if (draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
       faults.Add(asked.path + ".start_offsets_ns",
                  "must be empty with start STAGGERED, which draws them");
     }
+    if (scenario->pipeline.has_value() && draft.options.horizon == Horizon::kFirstSeconds)
+      faults.Add("options.horizon", "FIRST_SECONDS is not of pipelines");
     query.scenarios.push_back(*std::move(scenario));
   }
+  if (draft.plan.has_value()) CheckPlan("plan", *draft.plan, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *std::move(options);
+  query.plan = draft.plan;
   return query;
 }
 
@@ -107,20 +113,37 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
   PointSet points(profile, query.options, known);
   std::vector<size_t> wanted;
   for (const Scenario& scenario : query.scenarios) {
+    if (scenario.pipeline.has_value()) continue;
     const absl::StatusOr<size_t> index = points.Add(scenario, stop);
     if (!index.ok()) return index.status();
     wanted.push_back(*index);
   }
-  if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
-  if (absl::Status status = points.FindBottlenecks(wanted, stop, executor); !status.ok())
-    return status;
-  ThroughputAnswer answer;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    answer.predictions.push_back(points.Summarize(wanted[i]));
-    // An equal scenario's may have been assumed where this one's were asked for.
-    answer.predictions.back().scenario.assumed = query.scenarios[i].assumed;
+  if (!wanted.empty()) {
+    if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
+    if (absl::Status status = points.FindBottlenecks(wanted, stop, executor); !status.ok())
+      return status;
   }
+  ThroughputAnswer answer;
   answer.simulation = points.Statistics();
+  const PipelinePredictor pipelines(profile, query.options);
+  size_t next = 0;
+  for (const Scenario& scenario : query.scenarios) {
+    if (scenario.pipeline.has_value()) {
+      absl::StatusOr<PipelinePredictor::Answer> made = pipelines.Predict(scenario, stop, executor);
+      if (!made.ok()) return made.status();
+      answer.predictions.push_back(std::move(made->prediction));
+      answer.simulation.Add(
+          {.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
+    } else {
+      answer.predictions.push_back(points.Summarize(wanted[next++]));
+      // An equal scenario's may have been assumed where this one's were asked for.
+      answer.predictions.back().scenario.assumed = scenario.assumed;
+    }
+    if (!query.plan.has_value()) continue;
+    Prediction& told = answer.predictions.back();
+    told.forecast = ForecastOf(*query.plan, told.scenario, told.examples_per_second,
+                               told.run_interval.lower, told.run_interval.upper);
+  }
   return answer;
 }
 

@@ -19,6 +19,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/training_plan.h"
 #include "core/predict/what_if.h"
 
 namespace stepcast {
@@ -127,6 +128,40 @@ struct CollectiveReport {
   std::vector<CollectiveTiming> collectives;   // in the order in which they begin
 };
 
+// The part of a pipeline's step that would shorten it most: computation by a device twice as fast,
+// the others by being gone.
+enum class PipelineBottleneck : uint8_t {
+  kComputation,
+  kBubble,
+  kImbalance,
+  kTransfers,
+  kReductions,
+  kRest,
+};
+
+// The report on a job of pipelines (core/pipeline/shares.h).
+struct PipelineReport {
+  struct Device {
+    double utilization = 0;  // mean over replicas
+    int32_t chunks_in_flight = 0;
+    int64_t memory_bytes = 0;  // 0: not known
+    double micro_batch_seconds = 0;
+    int64_t gradient_bytes = 0;
+    std::vector<std::string> first_operations;  // by chunk
+  };
+
+  double idle_fraction = 0;
+  double bubble_fraction = 0;
+  double imbalance_fraction = 0;
+  double transfer_fraction = 0;
+  double reduction_fraction = 0;
+  double rest_fraction = 0;
+  PipelineBottleneck bottleneck = PipelineBottleneck::kComputation;
+  double bottleneck_gain = 0;  // of throughput
+  int32_t slowest_device = 0;
+  std::vector<Device> devices;  // of a replica
+};
+
 struct Prediction {
   Scenario scenario;
   double examples_per_second = 0;
@@ -160,7 +195,10 @@ struct Prediction {
   int32_t steps_per_worker = 0;  // of each replication, warm-up included; 0 with another horizon
   // Two, the faster first, where runs do not agree on one throughput; else none.
   std::vector<Regime> regimes;
-  std::optional<CollectiveReport> collectives;  // none with parameter servers
+  std::optional<CollectiveReport> collectives;  // none with parameter servers, nor of pipelines
+  std::optional<PipelineReport> pipeline;
+  int64_t devices = 0;                       // of all workers
+  std::optional<TrainingForecast> forecast;  // of the query's plan
 };
 
 // The number that a decision should rest on: examples_per_second, but where all runs of the start
@@ -179,12 +217,14 @@ struct ThroughputDraft {
   std::vector<int32_t> worker_counts;
   std::optional<ScenarioDraft> scenario;
   SimulationOptionsDraft options;
+  std::optional<TrainingPlan> plan;
 };
 
 // A checked request.
 struct ThroughputQuery {
   std::vector<Scenario> scenarios;
   SimulationOptions options;
+  std::optional<TrainingPlan> plan;
 };
 
 inline constexpr size_t kMaxScenarios = 1024;

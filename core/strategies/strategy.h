@@ -23,7 +23,8 @@ namespace stepcast {
 
 // True of a gradient's exchange: an all-reduce, or an upload to a parameter server.
 inline bool IsGradient(const Operation& operation) {
-  return operation.collective == Collective::kAllReduce || operation.resource == Resource::kUplink;
+  return (operation.collective == Collective::kAllReduce && IsAcrossWorkers(operation)) ||
+         operation.resource == Resource::kUplink;
 }
 
 // The gradients that go as one, by index of the profile's operations, in graph order, cut evenly in

@@ -39,6 +39,9 @@ void CheckDistinct(const char* list, const std::vector<Value>& values, RequestFa
 // The reason why a method cannot be asked about such a job; empty: it can.
 std::string WhyNot(TuningMethod method, const Profile& profile, const Scenario& scenario) {
   const AllReduce& job = scenario.all_reduce();
+  if (method != TuningMethod::kAsRecorded) {
+    if (std::string why = WhyNoOtherBuckets(profile); !why.empty()) return why;
+  }
   if (method == TuningMethod::kByteScheduler) {
     Scenario scheduled = scenario;
     auto& by_priority = std::get<AllReduce>(scheduled.communication);
@@ -233,10 +236,12 @@ BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
   if (job.algorithm == CollectiveAlgorithm::kMeasured && profile.recording() != nullptr &&
       job.measured == MeasuredCollectivesOf(*profile.recording()))
     return {.why_not = "collectives take their recorded times, which say little of other buckets"};
+  if (std::string why = WhyNoOtherBuckets(profile); !why.empty()) return {.why_not = why};
   TuningQuery query{.scenarios = {scenario},
                     .options = options,
                     .methods = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets},
-                    .first_bucket_bytes = kFirstBucketBytes};
+                    .first_bucket_bytes = kFirstBucketBytes,
+                    .recorded_buckets = profile.content().buckets};
   for (const int64_t cap : kFewCapsMebibytes) query.bucket_caps_bytes.push_back(cap << 20);
   // What merges by the cost of a start makes buckets of single gradients where there is none.
   if (!CollectivesStartFree(scenario)) query.methods.push_back(TuningMethod::kMgWfbp);
@@ -274,7 +279,8 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
                     .options = {},
                     .methods = draft.methods,
                     .bucket_caps_bytes = draft.bucket_caps_bytes,
-                    .first_bucket_bytes = draft.first_bucket_bytes.value_or(kFirstBucketBytes)};
+                    .first_bucket_bytes = draft.first_bucket_bytes.value_or(kFirstBucketBytes),
+                    .recorded_buckets = profile.content().buckets};
   if (!query.scenarios.empty() && !query.scenarios.front().has_servers()) {
     const Scenario& scenario = query.scenarios.front();
     for (size_t i = 0; i < draft.methods.size(); ++i) {

@@ -55,11 +55,12 @@ struct TuningQuery {
   std::vector<Scenario> scenarios;  // one a number of workers, in the order asked for; not empty
   bool has_counts = false;          // asked for as a list
   SimulationOptions options;
-  std::vector<TuningMethod> methods;       // distinct, not empty
-  std::vector<LeftOutMethod> left_out;     // of all, where none were asked for
-  std::vector<int64_t> bucket_caps_bytes;  // ascending, distinct, not empty
-  int64_t first_bucket_bytes = 0;          // at least 1
-  AllocationOptions allocation;            // of kLibra
+  std::vector<TuningMethod> methods;                // distinct, not empty
+  std::vector<LeftOutMethod> left_out;              // of all, where none were asked for
+  std::vector<int64_t> bucket_caps_bytes;           // ascending, distinct, not empty
+  int64_t first_bucket_bytes = 0;                   // at least 1
+  AllocationOptions allocation;                     // of kLibra
+  std::optional<RecordedBuckets> recorded_buckets;  // the profile's
 };
 
 // The question for the best buckets of a job that is resolved already, or the reason why there is

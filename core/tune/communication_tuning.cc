@@ -171,10 +171,18 @@ class TuningWriter {
       counts.push_back(static_cast<int32_t>(group.operations.size()));
     for (const int64_t cap : query_.bucket_caps_bytes) {
       const Buckets made{.first_bytes = std::min(query_.first_bucket_bytes, cap), .cap_bytes = cap};
-      if (GradientsByBucket(tried_.chain->bytes(), made) == counts) return CapSetting(made);
+      if (GradientsByBucket(tried_.chain->bytes(), AsSent(made, query_.recorded_buckets)) == counts)
+        return CapSetting(made);
     }
     const auto gradients = std::accumulate(counts.begin(), counts.end(), size_t{0});
     return gradients == tried_.chain->size() ? CapsSetting(counts) : "";  // some are cut
+  }
+
+  // Of the gradient itself, which a hook may compress.
+  int64_t GradientBytes(size_t at) const {
+    const auto sent = static_cast<double>(tried_.chain->gradients()[at].bytes);
+    return std::llround(query_.recorded_buckets ? sent / query_.recorded_buckets->sent_share
+                                                : sent);
   }
 
   // A cap a bucket, the shortest number of MiB that in whole bytes only its last gradient reaches.
@@ -183,8 +191,8 @@ class TuningWriter {
     size_t next = 0;
     for (const int32_t count : counts) {
       int64_t before = 0;
-      for (int32_t i = 0; i + 1 < count; ++i) before += tried_.chain->gradients()[next++].bytes;
-      const int64_t all = before + tried_.chain->gradients()[next++].bytes;
+      for (int32_t i = 0; i + 1 < count; ++i) before += GradientBytes(next++);
+      const int64_t all = before + GradientBytes(next++);
       constexpr int kMostDecimals = 20;  // of a byte, in MiB
       std::string& text = caps.emplace_back();
       for (int decimals = 0; decimals <= kMostDecimals; ++decimals) {

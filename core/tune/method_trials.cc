@@ -344,7 +344,8 @@ class MethodTrials {
     for (const int64_t cap : query_.bucket_caps_bytes) {
       groupings.push_back(GradientsByBucket(
           made_.chain->bytes(),
-          Buckets{.first_bytes = std::min(query_.first_bucket_bytes, cap), .cap_bytes = cap}));
+          AsSent({.first_bytes = std::min(query_.first_bucket_bytes, cap), .cap_bytes = cap},
+                 profile_.content().buckets)));
     }
     return groupings;
   }

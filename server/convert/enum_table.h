@@ -17,6 +17,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
+#include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
 #include "core/strategies/memory.h"
 #include "core/tune/communication_query.h"
@@ -26,6 +27,7 @@
 #include "stepcast/v1/comparison.pb.h"
 #include "stepcast/v1/diagnosis.pb.h"
 #include "stepcast/v1/order.pb.h"
+#include "stepcast/v1/pipeline.pb.h"
 #include "stepcast/v1/prediction.pb.h"
 #include "stepcast/v1/profile.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
@@ -63,6 +65,37 @@ inline constexpr EnumTable<v1::Operation::Pass, Pass, 6> kPasses{
      {v1::Operation::BACKWARD_WEIGHT, Pass::kBackwardWeight},
      {v1::Operation::OPTIMIZER, Pass::kOptimizer},
      {v1::Operation::OTHER, Pass::kOther}}};
+inline constexpr EnumTable<v1::Pipeline::Schedule, PipelineSchedule, 6> kPipelineSchedules{
+    {{v1::Pipeline::GPIPE, PipelineSchedule::kGpipe},
+     {v1::Pipeline::ONE_F_ONE_B, PipelineSchedule::kOneForwardOneBackward},
+     {v1::Pipeline::INTERLEAVED, PipelineSchedule::kInterleaved},
+     {v1::Pipeline::LOOPED_BFS, PipelineSchedule::kLoopedBreadthFirst},
+     {v1::Pipeline::ZERO_BUBBLE_1, PipelineSchedule::kZeroBubble1},
+     {v1::Pipeline::ZERO_BUBBLE_V, PipelineSchedule::kZeroBubbleV}}};
+inline constexpr EnumTable<v1::Pipeline::Variant, PipelineVariant, 2> kPipelineVariants{
+    {{v1::Pipeline::MEGATRON, PipelineVariant::kMegatron},
+     {v1::Pipeline::PYTORCH, PipelineVariant::kPytorch}}};
+inline constexpr EnumTable<v1::Pipeline::Receives, PipelineReceives, 4> kPipelineReceives{
+    {{v1::Pipeline::EAGER, PipelineReceives::kEager},
+     {v1::Pipeline::LATE, PipelineReceives::kLate},
+     {v1::Pipeline::FUSED, PipelineReceives::kFused},
+     {v1::Pipeline::PAIRED, PipelineReceives::kPaired}}};
+inline constexpr EnumTable<v1::Pipeline::Transport, PipelineTransport, 2> kPipelineTransports{
+    {{v1::Pipeline::IDEAL, PipelineTransport::kIdeal},
+     {v1::Pipeline::GLOO, PipelineTransport::kGloo}}};
+inline constexpr EnumTable<v1::Pipeline::Links, PipelineLinks, 2> kPipelineLinks{
+    {{v1::Pipeline::PAIR, PipelineLinks::kPair}, {v1::Pipeline::DEVICE, PipelineLinks::kDevice}}};
+inline constexpr EnumTable<v1::Pipeline::Reduction, PipelineReduction, 3> kPipelineReductions{
+    {{v1::Pipeline::AT_END, PipelineReduction::kAtEnd},
+     {v1::Pipeline::BY_CHUNK, PipelineReduction::kByChunk},
+     {v1::Pipeline::BUCKETS, PipelineReduction::kBuckets}}};
+inline constexpr EnumTable<v1::PipelineReport::Bottleneck, PipelineBottleneck, 6>
+    kPipelineBottlenecks{{{v1::PipelineReport::COMPUTATION, PipelineBottleneck::kComputation},
+                          {v1::PipelineReport::BUBBLE, PipelineBottleneck::kBubble},
+                          {v1::PipelineReport::IMBALANCE, PipelineBottleneck::kImbalance},
+                          {v1::PipelineReport::TRANSFERS, PipelineBottleneck::kTransfers},
+                          {v1::PipelineReport::REDUCTIONS, PipelineBottleneck::kReductions},
+                          {v1::PipelineReport::REST, PipelineBottleneck::kRest}}};
 inline constexpr EnumTable<v1::AllReduce::Algorithm, CollectiveAlgorithm, 7> kCollectiveAlgorithms{
     {{v1::AllReduce::RING, CollectiveAlgorithm::kRing},
      {v1::AllReduce::HIERARCHICAL, CollectiveAlgorithm::kHierarchical},
@@ -71,7 +104,7 @@ inline constexpr EnumTable<v1::AllReduce::Algorithm, CollectiveAlgorithm, 7> kCo
      {v1::AllReduce::MEASURED, CollectiveAlgorithm::kMeasured},
      {v1::AllReduce::GLOO, CollectiveAlgorithm::kGloo},
      {v1::AllReduce::NCCL, CollectiveAlgorithm::kNccl}}};
-inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarning::Reason, 7>
+inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarning::Reason, 8>
     kFitWarningReasons{
         {{v1::FitCollectivesResponse::Warning::BANDWIDTH_NOT_TOLD,
           FitWarning::Reason::kBandwidthNotTold},
@@ -85,7 +118,9 @@ inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarni
          {v1::FitCollectivesResponse::Warning::TWO_WORKERS_ONLY,
           FitWarning::Reason::kTwoWorkersOnly},
          {v1::FitCollectivesResponse::Warning::ALGORITHM_FAILS,
-          FitWarning::Reason::kAlgorithmFails}}};
+          FitWarning::Reason::kAlgorithmFails},
+         {v1::FitCollectivesResponse::Warning::POINTS_FOLLOW_NO_LINE,
+          FitWarning::Reason::kNoLine}}};
 inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 6>
     kCollectiveBottlenecks{
         {{v1::CollectiveReport::COMPUTATION, CollectiveBottleneck::kComputation},

@@ -198,6 +198,7 @@ ProfileInput FromWire(const v1::Profile& wire) {
   for (const v1::Step& step : wire.steps()) draft.steps.push_back(StepFromWire(step));
   if (wire.has_buckets()) {
     RecordedBuckets& buckets = draft.buckets.emplace();
+    if (wire.buckets().has_sent_share()) buckets.sent_share = wire.buckets().sent_share();
     buckets.sizes_bytes = {wire.buckets().sizes_bytes().begin(),
                            wire.buckets().sizes_bytes().end()};
     if (wire.buckets().has_rule()) buckets.rule = FromWire(wire.buckets().rule());
@@ -228,6 +229,7 @@ v1::Profile ToWire(const ProfileDraft& draft) {
   for (const RecordedStep& recorded : draft.steps) *wire.add_steps() = StepToWire(recorded);
   if (draft.buckets.has_value()) {
     v1::RecordedBuckets& buckets = *wire.mutable_buckets();
+    if (draft.buckets->sent_share != 1) buckets.set_sent_share(draft.buckets->sent_share);
     buckets.mutable_sizes_bytes()->Add(draft.buckets->sizes_bytes.begin(),
                                        draft.buckets->sizes_bytes.end());
     if (draft.buckets->rule.has_value()) *buckets.mutable_rule() = ToWire(*draft.buckets->rule);
@@ -442,6 +444,7 @@ ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
   if (wire.has_pytorch()) {
     PyTorchTraceOptions options{.recording = RecordingOptionsOf(wire.pytorch())};
     if (wire.pytorch().has_step_seconds()) options.step_seconds = wire.pytorch().step_seconds();
+    options.data_parallel_group = wire.pytorch().data_parallel_group();
     call.format = std::move(options);
   }
   return call;

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/stop_check.h"
+#include "core/predict/pipeline_prediction.h"
 
 namespace stepcast::server {
 
@@ -29,6 +30,10 @@ double OfOneWorker(const Profile& profile, const SimulationOptions& options,
 double OperationsOf(const Profile& profile, const ThroughputQuery& query) {
   double operations = 0;
   for (const Scenario& scenario : query.scenarios) {
+    if (scenario.pipeline.has_value()) {
+      operations += ExpectedEvents(scenario, query.options);
+      continue;
+    }
     // The first one's, of one worker, is what the speed-up is over.
     const int32_t workers = scenario.workers + (operations == 0 ? 1 : 0);
     operations += workers * OfOneWorker(profile, query.options, scenario);

@@ -20,6 +20,7 @@ PLATFORM = profile_pb2.Platform(bandwidth_bytes_per_second=1e8)
 OPTIONS = store.RunMetadataOptions(model="m", batch_size=32, platform=PLATFORM)
 SEED = 20261121
 PYTORCH = pathlib.Path(__file__).resolve().parents[1] / "data/pytorch/alexnet_s-25.json.gz"
+PIPELINES = pathlib.Path(__file__).resolve().parents[1] / "data/pp"
 CASES = pathlib.Path(__file__).resolve().parents[1] / "data/cases"
 
 # The nodes of one layer on its device: name, op, inputs.
@@ -298,10 +299,62 @@ class ImportRecordingTest(ServerTest):
                 content = (CASES / case / "trace.json").read_bytes()
                 self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id=case.replace("_", "-")))
                 profile = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/" + case.replace("_", "-")))
-                sent = [each for each in profile.operations if each.collective == profile_pb2.Operation.ALL_REDUCE]
+                sent = [each for each in profile.operations if each.collective == profile_pb2.Operation.ALL_REDUCE and not each.group]
                 self.assertEqual([each.size_bytes for each in sent if each.parameter], gradients)
                 self.assertEqual([each.size_bytes for each in sent if not each.parameter], others)
                 self.assertEqual(len(profile.steps), steps)
+
+    def test_a_plain_trace_is_a_chain_of_layers_that_a_pipeline_is_cut_from(self):
+        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
+        content = (PIPELINES / "alexnet_p-plain.json.gz").read_bytes()
+        imported = self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id="plain-chain"))
+        self.assertTrue(any("forward/0/Conv2d to forward/8/sum" in note for note in imported.notes), imported.notes)
+        operations = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/plain-chain")).operations
+        forward = [each for each in operations if getattr(each, "pass") == profile_pb2.Operation.FORWARD]
+        # What the next layer's recorded input has, in float32 and of 32 examples.
+        shapes = [24 * 27 * 27, 64 * 13 * 13, 96 * 13 * 13, 96 * 13 * 13, 64 * 6 * 6, 1024, 1024, 250]
+        self.assertEqual([each.output_bytes for each in forward], [4 * 32 * elements for elements in shapes] + [0])
+        # Each backward computation waits for the layer that it undoes, from the last to the first.
+        undone = []
+        for each in operations:
+            if getattr(each, "pass") == profile_pb2.Operation.BACKWARD:
+                undone += [before for before in each.waiting_for if getattr(operations[before], "pass") == profile_pb2.Operation.FORWARD]
+        self.assertEqual(undone, sorted(undone, reverse=True))
+        self.assertEqual({operations[each].name for each in undone}, {each.name for each in forward})
+
+    def test_collectives_of_other_groups_stay_inside_a_worker(self):
+        content = (CASES / "tensor_parallel_all_reduce" / "trace.json").read_bytes()
+        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
+        profile = self.server.profiles.ImportProfile(messages(content, pytorch=options, validate_only=True)).profile
+        inside = [each for each in profile.operations if each.group]
+        self.assertEqual([(each.group, each.size_bytes) for each in inside], [("tp", 262144)])
+        self.assertEqual(profile.devices_per_worker, 2)
+        options.data_parallel_group = "nobody"
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.profiles.ImportProfile(messages(content, pytorch=options))
+        details = details_of(raised.exception)
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
+        self.assertIn('no group "nobody": it has "1" ("tp")', details.violations["header.pytorch.data_parallel_group"])
+
+    def test_a_table_of_layers_is_imported_and_its_faults_name_their_lines(self):
+        options = store.LayerProfileOptions(batch_size=4, platform=PLATFORM)
+        table = b"name,forward_ms,backward_ms,activation_bytes,parameter_bytes\na,1,2,4096,80000\nb,3,4,8192,0\n"
+        profile = self.server.profiles.ImportProfile(messages(table, layer_profile=options, validate_only=True)).profile
+        self.assertEqual([each.name for each in profile.operations], ["forward/a", "forward/b", "backward/b", "backward/a", "all_reduce/a", "optimizer"])
+        self.assertEqual([each.output_bytes for each in profile.operations], [4096, 8192, 0, 0, 0, 0])
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.profiles.ImportProfile(messages(table.replace(b"b,3", b"a,-3"), layer_profile=options))
+        details = details_of(raised.exception)
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
+        self.assertIn('"-3"', details.violations["line 3"])
+        with tempfile.TemporaryDirectory(prefix="stepcast-table-") as folder:
+            path, saved = os.path.join(folder, "layers.csv"), os.path.join(folder, "layers.json")
+            pathlib.Path(path).write_bytes(table)
+            command = [os.environ["STEPCAST"], "profile", "import", path, "--batch-size", "4", "--bandwidth", "1Gbit/s", "--save", saved]
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertIn("a table of 2 layers", ran.stdout)
+            self.assertEqual(len(json.loads(pathlib.Path(saved).read_text())["operations"]), 6)
 
     def test_a_trace_that_is_not_json_says_the_byte_and_the_reason(self):
         options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/base/error.h"
@@ -245,6 +246,32 @@ TEST(CollectiveFitTest, EachNumberOfWorkersHasItsResiduals) {
               Contains(AllOf(Field(&FitWarning::reason, Reason::kAlgorithmFails),
                              Field(&FitWarning::message, HasSubstr("with 8 workers half of the "
                                                                    "times are 50% or more")))));
+  // No flags say that: the points themselves do, each once.
+  EXPECT_THAT(ReasonsOf(fit), Contains(Reason::kNoLine));
+  EXPECT_EQ(fit.points.size(), points.size());
+}
+
+// As where a library takes another protocol from some size on: no line holds for both.
+TEST(CollectiveFitTest, PointsThatFollowNoLineAreTakenAsTheyAre) {
+  Random random({11});
+  std::vector<MeasuredCollective> points = Measured({}, random);
+  const CollectiveFit line = FitOf(points);
+  EXPECT_THAT(ReasonsOf(line), Not(Contains(Reason::kNoLine)));
+  EXPECT_TRUE(line.points.empty());
+  for (MeasuredCollective& m : points)
+    if (m.size_bytes > 100'000) m.seconds *= m.size_bytes > 3'000'000 ? 1 : 4;
+  std::vector<MeasuredCollective> twice = points;
+  for (MeasuredCollective& m : twice) m.seconds *= 3;
+  points.insert(points.end(), twice.begin(), twice.end());
+  const CollectiveFit fit = FitOf(points);
+  EXPECT_THAT(ReasonsOf(fit), Contains(Reason::kNoLine));
+  ASSERT_EQ(fit.points.size(), twice.size());
+  // Of two of one kind, workers and size the median.
+  EXPECT_TRUE(std::is_sorted(fit.points.begin(), fit.points.end(),
+                             [](const MeasuredCollective& a, const MeasuredCollective& b) {
+                               return std::tuple(a.kind, a.workers, a.size_bytes) <
+                                      std::tuple(b.kind, b.workers, b.size_bytes);
+                             }));
 }
 
 TEST(CollectiveFitTest, TwoWorkersAloneAreWarnedOf) {

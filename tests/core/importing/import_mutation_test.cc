@@ -10,12 +10,14 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/importing/layer_profile.h"
 #include "core/importing/pytorch_trace.h"
 #include "core/importing/run_metadata_profile.h"
 #include "core/importing/timeline_profile.h"
 #include "tests/core/importing/pytorch_writer.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/core/importing/timeline_writer.h"
+#include "tests/core/importing/unpacked_file.h"
 #include "tests/support/run_metadata_writer.h"
 
 namespace stepcast::import_mutation_test {
@@ -132,6 +134,49 @@ TEST(ImportMutationTest, ABrokenTraceOfPyTorchIsRefusedOrMakesASoundProfile) {
     }
     TextSource source(text);
     Count(ImportPyTorchTrace(source, {.recording = Options()}, {}, NeverStop), seed, tally);
+  }
+  std::cout << tally.sound << " sound, " << tally.refused << " refused\n";
+  EXPECT_GT(tally.sound, 0);
+  EXPECT_GT(tally.refused, 0);
+}
+
+// With operations of the forward pass, sequence numbers and two process groups.
+TEST(ImportMutationTest, ABrokenTraceOfAHybridJobIsRefusedOrMakesASoundProfile) {
+  const std::string whole = testing::UnpackedFile(
+      STEPCAST_SOURCE_DIR "/tests/data/cases/tensor_parallel_all_reduce/trace.json");
+  Tally tally;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Random random({seed, 4});
+    std::string text = whole;
+    if (seed % 3 == 0) {
+      text = Broken(text, random);
+    } else {
+      for (uint64_t count = 1 + random.Below(40); count > 0; --count) {
+        const size_t at = text.find_first_of("0123456789", random.Below(text.size()));
+        if (at != std::string::npos) text[at] = static_cast<char>('0' + random.Below(10));
+      }
+    }
+    TextSource source(text);
+    Count(ImportPyTorchTrace(
+              source, {.recording = Options(), .data_parallel_group = seed % 5 == 0 ? "1" : ""}, {},
+              NeverStop),
+          seed, tally);
+  }
+  std::cout << tally.sound << " sound, " << tally.refused << " refused\n";
+  EXPECT_GT(tally.sound, 0);
+  EXPECT_GT(tally.refused, 0);
+}
+
+TEST(ImportMutationTest, ABrokenTableOfLayersIsRefusedOrMakesASoundProfile) {
+  std::string whole = "name,forward_ms,backward_ms,activation_bytes,parameter_bytes\n";
+  for (int layer = 0; layer < 12; ++layer)
+    absl::StrAppend(&whole, "layer", layer, ",", 1 + layer, ".25,3.5,", 4096 * layer, ",1024\n");
+  Tally tally;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Random random({seed, 5});
+    Count(ImportLayerProfile(Broken(whole, random),
+                             {.batch_size = 8, .platform = Options().platform}),
+          seed, tally);
   }
   std::cout << tally.sound << " sound, " << tally.refused << " refused\n";
   EXPECT_GT(tally.sound, 0);

@@ -22,6 +22,9 @@ inline int64_t LoneStepNs(const Profile& profile, const RecordedStep& step) {
     int64_t at_ns = computes ? free_ns[operation.stream] : 0;
     for (const int32_t before : operation.waiting_for)
       at_ns = std::max(at_ns, end_ns[static_cast<size_t>(before)]);
+    const bool is_inside =
+        operation.resource == Resource::kCollective && !IsAcrossWorkers(operation);
+    if (is_inside) at_ns += step.end_ns[i] - step.start_ns[i];
     if (computes) free_ns[operation.stream] = at_ns += step.end_ns[i] - step.start_ns[i];
     end_ns.push_back(at_ns);
     last_ns = std::max(last_ns, at_ns);

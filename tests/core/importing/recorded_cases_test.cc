@@ -14,6 +14,7 @@
 #include "core/importing/pytorch_ranks.h"
 #include "core/importing/pytorch_trace.h"
 #include "core/model/scenario.h"
+#include "tests/core/importing/lone_worker.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/core/importing/unpacked_file.h"
 
@@ -55,7 +56,7 @@ absl::StatusOr<ImportedProfile> Import(const std::string& text) {
 std::vector<int64_t> AllReduces(const Profile& profile, bool are_gradients) {
   std::vector<int64_t> sizes;
   for (const Operation& operation : profile.operations()) {
-    if (operation.collective == Collective::kAllReduce &&
+    if (operation.collective == Collective::kAllReduce && IsAcrossWorkers(operation) &&
         operation.parameter.empty() != are_gradients)
       sizes.push_back(operation.size_bytes);
   }
@@ -99,6 +100,50 @@ TEST(RecordedCasesTest, GradientsAreToldFromAllElse) {
     EXPECT_EQ(imported->profile.steps().size(), row.steps) << row.file;
     EXPECT_THAT(absl::StrJoin(imported->notes, "\n"), HasSubstr(row.note)) << row.file;
   }
+}
+
+// An all-reduce of tensor parallelism stands in the computation, as long as it was recorded.
+TEST(RecordedCasesTest, CollectivesOfOtherGroupsAreInsideAWorker) {
+  const std::string text = Case("tensor_parallel_all_reduce/trace.json");
+  const absl::StatusOr<ImportedProfile> imported = Import(text);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const Profile& profile = imported->profile;
+  EXPECT_EQ(profile.devices_per_worker(), 2);
+  std::vector<const Operation*> inside;
+  for (const Operation& operation : profile.operations()) {
+    if (!operation.group.empty()) inside.push_back(&operation);
+  }
+  ASSERT_EQ(inside.size(), 1U);
+  EXPECT_EQ(inside.front()->group, "tp");
+  EXPECT_EQ(inside.front()->size_bytes, 262'144);
+  EXPECT_EQ(inside.front()->collective, Collective::kAllReduce);
+  const auto at = static_cast<size_t>(inside.front() - profile.operations().data());
+  for (const RecordedStep& step : profile.steps()) {
+    // From its launch to the end of its run.
+    EXPECT_EQ(step.end_ns[at] - step.start_ns[at], 48'000);
+    EXPECT_EQ(testing::LoneStepNs(profile, step), 20'000'000);
+  }
+}
+
+TEST(RecordedCasesTest, TheGroupOfGradientsMayBeSaid) {
+  const std::string text = Case("tensor_parallel_all_reduce/trace.json");
+  const auto import = [&text](const std::string& group) {
+    TextSource source(text);
+    PyTorchTraceOptions options = kOptions;
+    options.data_parallel_group = group;
+    return ImportPyTorchTrace(source, options, {}, NeverStop);
+  };
+  const auto said = import("0");
+  ASSERT_TRUE(said.ok()) << said.status();
+  EXPECT_EQ(AllReduces(said->profile, true).size(), 4U);
+  // Of the tensors' group they are no gradients: what is sent is as it was recorded.
+  const auto other = import("tp");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(AllReduces(other->profile, false), std::vector<int64_t>{262'144});
+  const auto unknown = import("dp");
+  EXPECT_THAT(Told(unknown.status()),
+              AllOf(HasSubstr("data_parallel_group"), HasSubstr("no group \"dp\""),
+                    HasSubstr("\"1\" (\"tp\")")));
 }
 
 TEST(RecordedCasesTest, RanksOfAJobThatSendsALossAreOneRecording) {

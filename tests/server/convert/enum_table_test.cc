@@ -36,6 +36,13 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kFitWarningReasons);
   ExpectComplete(kCollectives);
   ExpectComplete(kPasses);
+  ExpectComplete(kPipelineSchedules);
+  ExpectComplete(kPipelineVariants);
+  ExpectComplete(kPipelineReceives);
+  ExpectComplete(kPipelineTransports);
+  ExpectComplete(kPipelineLinks);
+  ExpectComplete(kPipelineReductions);
+  ExpectComplete(kPipelineBottlenecks);
   ExpectComplete(kCollectiveAlgorithms);
   ExpectComplete(kStarts);
   ExpectComplete(kHorizons);

@@ -326,7 +326,7 @@ TEST_F(ProfileHandlerTest, FaultsOfATraceOfPyTorchAreAtTheRecordingOrItsOptions)
       std::string(Import({.format = PyTorchTraceOptions{.recording = Recording()}}, "node1 -- Conv")
                       .status()
                       .message()),
-      ::testing::HasSubstr("looks like PipeDream's layer times"));
+      ::testing::HasSubstr("looks like measured times of layers"));
 }
 
 TEST_F(ProfileHandlerTest, FaultsOfARecordingAreAtItAndThoseOfItsOptionsAtTheirFields) {

@@ -1,0 +1,210 @@
+#include "core/importing/layer_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+#include "core/base/quoted.h"
+#include "core/importing/units.h"
+
+namespace stepcast {
+
+namespace {
+
+using Cells = std::vector<std::string>;
+
+enum Column : size_t {
+  kName,
+  kForward,
+  kBackward,
+  kBackwardInput,
+  kBackwardWeight,
+  kActivation,
+  kParameters,
+  kKept,
+  kOptimizer,
+  kColumns
+};
+constexpr std::array<const char*, kColumns> kColumnNames = {"name",
+                                                            "forward_ms",
+                                                            "backward_ms",
+                                                            "backward_input_ms",
+                                                            "backward_weight_ms",
+                                                            "activation_bytes",
+                                                            "parameter_bytes",
+                                                            "kept_bytes",
+                                                            "optimizer_ms"};
+constexpr char kSeparators[] = ",;\t";
+
+// The next line of a text, without its end; the text is what follows.
+std::string_view NextLine(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+bool IsPassedOver(std::string_view line) {
+  const size_t begin = line.find_first_not_of(" \t");
+  return begin == std::string_view::npos || line[begin] == '#';
+}
+
+// Quotes around a cell are not of it; what divides cells may be within them.
+Cells CellsOf(std::string_view line) {
+  Cells cells(1);
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      is_quoted = !is_quoted;
+    } else if (!is_quoted && std::string_view(kSeparators).find(c) != std::string_view::npos) {
+      cells.emplace_back();
+    } else {
+      cells.back().push_back(c);
+    }
+  }
+  for (std::string& cell : cells) absl::StripAsciiWhitespace(&cell);
+  return cells;
+}
+
+class TableParser {
+ public:
+  TableParser(const ProfileLimits& limits, FaultList& faults) : limits_(limits), faults_(faults) {}
+
+  LayerTable Parse(std::string_view text) && {
+    for (; !text.empty() && !faults_.full() && !is_over_limit_; ++line_) {
+      const std::string_view line = NextLine(text);
+      if (IsPassedOver(line)) continue;
+      if (columns_.empty()) {
+        ReadHeader(CellsOf(line));
+        if (!faults_.empty()) return {};
+      } else {
+        ReadRow(CellsOf(line));
+      }
+    }
+    if (table_.layers.empty() && faults_.empty()) Fault("the table has no layer");
+    return std::move(table_);
+  }
+
+ private:
+  void Fault(std::string description) {
+    faults_.Add(absl::StrCat("line ", line_), std::move(description));
+  }
+
+  void ReadHeader(const Cells& cells) {
+    for (const std::string& cell : cells) {
+      const auto found =
+          std::find_if(kColumnNames.begin(), kColumnNames.end(),
+                       [&cell](const char* name) { return absl::AsciiStrToLower(cell) == name; });
+      const auto column = static_cast<size_t>(found - kColumnNames.begin());
+      if (column == kColumns) {
+        Fault(absl::StrCat("the column ", Quoted(cell), " is none of ",
+                           absl::StrJoin(kColumnNames, ", ")));
+      } else if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
+        Fault(absl::StrCat("the column ", Quoted(cell), " is there twice"));
+      }
+      columns_.push_back(column);
+    }
+    const bool is_split = Has(kBackwardInput) && Has(kBackwardWeight);
+    if (!Has(kForward)) Fault("the table has no column forward_ms");
+    if (!Has(kBackward) && !is_split) {
+      Fault(
+          "the table has no column backward_ms, nor both backward_input_ms and "
+          "backward_weight_ms");
+    } else if (Has(kBackward) && (Has(kBackwardInput) || Has(kBackwardWeight))) {
+      Fault("the table has the column backward_ms, and its parts, too: which?");
+    }
+  }
+
+  bool Has(Column column) const {
+    return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
+  }
+
+  void ReadRow(const Cells& cells) {
+    if (cells.size() != columns_.size()) {
+      return Fault(
+          absl::StrCat(cells.size(), " cells, where the first line has ", columns_.size()));
+    }
+    TrainingLayer layer{.name = absl::StrCat(table_.layers.size())};
+    if (!table_.layers.empty()) layer.inputs = {static_cast<int32_t>(table_.layers.size()) - 1};
+    int64_t parameter_bytes = 0;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const size_t column = columns_[i];
+      const std::string& cell = cells[i];
+      if (column == kName && !cell.empty()) layer.name = cell;
+      if (column == kForward) layer.forward_ns = TimeOf(column, cell);
+      if (column == kBackward || column == kBackwardInput) layer.backward_ns = TimeOf(column, cell);
+      if (column == kBackwardWeight) layer.backward_weight_ns = TimeOf(column, cell);
+      if (column == kOptimizer) table_.optimizer_ns += TimeOf(column, cell);
+      if (column == kActivation) layer.output_bytes = BytesOf(column, cell);
+      if (column == kKept) layer.kept_bytes = BytesOf(column, cell);
+      if (column == kParameters) parameter_bytes = BytesOf(column, cell);
+    }
+    if (parameter_bytes > 0) layer.parameters = {{layer.name, parameter_bytes}};
+    if (layer.name.size() > limits_.max_name_bytes)
+      Fault(TooLong(layer.name, "max_name_bytes", limits_.max_name_bytes));
+    const auto [earlier, is_new] = line_of_name_.try_emplace(layer.name, line_);
+    if (!is_new)
+      Fault(
+          absl::StrCat("the layer ", Quoted(layer.name), " is already on line ", earlier->second));
+    table_.layers.push_back(std::move(layer));
+    const auto layers = static_cast<int64_t>(table_.layers.size());
+    is_over_limit_ = layers > limits_.max_operations;
+    if (is_over_limit_) Fault(OverLimit(layers, "max_operations", limits_.max_operations));
+  }
+
+  double NumberOf(size_t column, const std::string& cell, double most) {
+    double value = 0;
+    if (absl::SimpleAtod(cell, &value) && value >= 0 && value <= most) return value;
+    Fault(absl::StrCat(kColumnNames[column], " is ", Quoted(cell),
+                       ", which is not a number of 0 to ", most));
+    return 0;
+  }
+  int64_t TimeOf(size_t column, const std::string& cell) {
+    const double most = static_cast<double>(limits_.max_step_ns) / kNsPerMs;
+    return std::llround(NumberOf(column, cell, most) * kNsPerMs);
+  }
+  int64_t BytesOf(size_t column, const std::string& cell) {
+    const auto most = static_cast<double>(std::min(kMaxKeptBytes, limits_.max_transfer_bytes));
+    return std::llround(NumberOf(column, cell, most));
+  }
+
+  const ProfileLimits& limits_;
+  FaultList& faults_;
+  LayerTable table_;
+  int64_t line_ = 1;
+  bool is_over_limit_ = false;
+  std::vector<size_t> columns_;
+  absl::flat_hash_map<std::string, int64_t> line_of_name_;
+};
+
+}  // namespace
+
+bool IsLayerTable(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = NextLine(text);
+    if (IsPassedOver(line)) continue;
+    const Cells cells = CellsOf(line.substr(0, 4096));
+    return cells.size() > 1 && std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+             const std::string name = absl::AsciiStrToLower(cell);
+             return name == kColumnNames[kForward] || name == kColumnNames[kBackward] ||
+                    name == kColumnNames[kBackwardInput];
+           });
+  }
+  return false;
+}
+
+LayerTable ParseLayerTable(std::string_view text, const ProfileLimits& limits, FaultList& faults) {
+  return TableParser(limits, faults).Parse(text);
+}
+
+}  // namespace stepcast

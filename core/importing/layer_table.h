@@ -1,0 +1,32 @@
+// Tables of layers: the forward and backward time, the output and the parameters of each, a row a
+// layer, in the order in which they run.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/model/fault_list.h"
+#include "core/model/profile_limits.h"
+#include "core/model/training_graph.h"
+
+namespace stepcast {
+
+// A table's layers; each feeds the next.
+struct LayerTable {
+  std::vector<TrainingLayer> layers;
+  int64_t optimizer_ns = 0;
+};
+
+// True if the first line that is neither blank nor a comment names columns of such a table.
+bool IsLayerTable(std::string_view text);
+
+// Columns, in any order, divided by commas, semicolons or tabs: forward_ms and backward_ms, or
+// instead of it backward_input_ms and backward_weight_ms, which are required, name (else the row's
+// number), activation_bytes (of the output, of one micro-batch),
+// parameter_bytes, kept_bytes (until the backward pass) and optimizer_ms, each 0 where it is not
+// given. Blank lines and those that begin with # are passed over. Adds a fault at `line N` for each
+// value that is missing, no number or out of bounds, for each column that is unknown or there
+// twice, and for names that are there twice; the result is then of no use. Cost: linear.
+LayerTable ParseLayerTable(std::string_view text, const ProfileLimits& limits, FaultList& faults);
+
+}  // namespace stepcast

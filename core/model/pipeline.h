@@ -1,0 +1,77 @@
+// A job whose model is spread over the devices of a pipeline, in replicas, as asked for and as
+// checked against its profile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/fault_list.h"
+#include "core/model/profile.h"
+#include "core/model/stage_map.h"
+#include "core/pipeline/schedule.h"
+#include "core/pipeline/simulation.h"
+
+namespace stepcast {
+
+// As asked for: what is empty has its default.
+struct PipelineDraft {
+  std::optional<int32_t> stages;         // p, the devices of a replica; required
+  std::optional<int32_t> micro_batches;  // of a replica and step; required
+  std::optional<PipelineSchedule> schedule;
+  std::optional<int32_t> chunks;  // of a device
+  std::optional<int32_t> group;
+  std::optional<PipelineVariant> variant;
+  // Names of the first forward operation of each of the p x chunks stages but the first; empty:
+  // found.
+  std::vector<std::string> cuts;
+  std::optional<PipelineReceives> receives;
+  std::optional<PipelineTransport> transport;
+  std::optional<PipelineLinks> links;
+  std::optional<double> bandwidth_bytes_per_second;
+  std::optional<double> latency_seconds;
+  std::optional<PipelineReduction> reduction;
+  bool step_barrier = false;
+
+  friend bool operator==(const PipelineDraft&, const PipelineDraft&) = default;
+};
+
+// Every default filled in.
+struct Pipeline {
+  PipelineLayout layout;
+  std::vector<std::string> cuts;  // of layout.stages() - 1 stages
+  PipelineReceives receives = PipelineReceives::kEager;
+  PipelineTransport transport = PipelineTransport::kIdeal;
+  PipelineLinks links = PipelineLinks::kPair;
+  double bandwidth_bytes_per_second = 0;
+  double latency_seconds = 0;
+  PipelineReduction reduction = PipelineReduction::kAtEnd;
+  bool step_barrier = false;
+  bool has_network_links = false;  // at the scenario's bandwidth, since no other was asked for
+  // Reductions go over the links of transfers, too (kDevice).
+  bool shares_links = false;
+
+  friend bool operator==(const Pipeline&, const Pipeline&) = default;
+};
+
+// The network that transfers between stages have unless they are given another.
+struct PipelineNetwork {
+  double bandwidth_bytes_per_second = 0;
+  double latency_seconds = 0;
+  bool is_scenarios = true;  // else of links inside nodes
+};
+
+inline constexpr double kMaxPipelineLatencySeconds = 10;
+
+// Adds every fault, its path below `pipeline.`. Cost: linear in the profile, and where no cuts are
+// given stages x (forward operations)^2 at most, of 2,048 of them.
+Pipeline ResolvePipeline(const Profile& profile, const PipelineDraft& draft,
+                         const PipelineNetwork& network, FaultList& faults);
+
+// The first link of each stage in the profile's chain. REQUIRES: the pipeline was resolved for this
+// profile, whose map that is.
+std::vector<int32_t> FirstLinksOf(const Profile& profile, const StageMap& map,
+                                  const Pipeline& pipeline);
+
+}  // namespace stepcast

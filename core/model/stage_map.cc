@@ -1,0 +1,234 @@
+#include "core/model/stage_map.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/index.h"
+#include "core/base/quoted.h"
+#include "core/pipeline/stage_cut.h"
+
+namespace stepcast {
+namespace {
+
+// Links that cuts are found among, at most.
+constexpr size_t kMaxLinks = 2048;
+
+bool IsBackward(Pass pass) {
+  return pass == Pass::kBackward || pass == Pass::kBackwardInput || pass == Pass::kBackwardWeight;
+}
+
+// What follows the first slash of a name; empty: there is none.
+absl::string_view AfterSlash(absl::string_view name) {
+  const size_t slash = name.find('/');
+  return slash == absl::string_view::npos ? absl::string_view() : name.substr(slash + 1);
+}
+
+class StageMapper {
+ public:
+  explicit StageMapper(const Profile& profile) : profile_(profile) {}
+
+  StageMap Make(const char* path, FaultList& faults) {
+    const std::vector<Operation>& operations = profile_.operations();
+    map_.link_of.assign(operations.size(), -1);
+    map_.role_of.assign(operations.size(), StageRole::kForward);
+    IndexChain();
+    if (!Check(path, faults)) return {};
+    for (size_t i = 0; i < operations.size(); ++i) Place(i);
+    // A weights' pass alone is all of a backward.
+    map_.splits_backward =
+        std::any_of(operations.begin(), operations.end(),
+                    [](const Operation& o) { return o.pass == Pass::kBackwardWeight; });
+    return std::move(map_);
+  }
+
+ private:
+  void IndexChain() {
+    const std::vector<Operation>& operations = profile_.operations();
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const Operation& operation = operations[i];
+      if (operation.pass != Pass::kForward || operation.resource != Resource::kWorker) continue;
+      const auto link = static_cast<int32_t>(map_.chain.size());
+      map_.chain.push_back(static_cast<int32_t>(i));
+      map_.link_of[i] = link;
+      if (absl::StartsWith(operation.name, "forward"))
+        by_name_.try_emplace(AfterSlash(operation.name), link);
+      if (!operation.parameter.empty()) by_parameter_.try_emplace(operation.parameter, link);
+    }
+    for (const Operation& operation : operations) {
+      if (!IsAcrossWorkers(operation)) continue;
+      for (const int32_t before : operation.waiting_for)
+        if (const auto link = by_parameter_.find(operation.parameter); link != by_parameter_.end())
+          of_gradient_.try_emplace(before, link->second);
+    }
+  }
+
+  // False, with a fault.
+  bool Check(const char* path, FaultList& faults) const {
+    const std::vector<Operation>& operations = profile_.operations();
+    bool has_backward = false;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const Operation& operation = operations[i];
+      has_backward = has_backward || IsBackward(operation.pass);
+      const std::string name = absl::StrCat("operations[", i, "], ", Quoted(operation.name));
+      if (IsTransfer(operation.resource) || operation.resource == Resource::kParameterServer) {
+        faults.Add(path, absl::StrCat("of a job with parameter servers: ", name, ", is a ",
+                                      std::string(ResourceName(operation.resource)),
+                                      ", and the replicas of a pipeline meet in collectives"));
+        return false;
+      }
+      if (IsAcrossWorkers(operation) && operation.collective != Collective::kAllReduce) {
+        faults.Add(path, absl::StrCat(name,
+                                      ", is a collective of the replicas that is no "
+                                      "ALL_REDUCE: a pipeline reduces gradients alone"));
+        return false;
+      }
+    }
+    if (!map_.chain.empty() && has_backward) return true;
+    faults.Add(path, absl::StrCat("the profile says of no operation that it is ",
+                                  map_.chain.empty() ? "FORWARD" : "BACKWARD",
+                                  " (Operation.pass), so that nothing tells where a stage could "
+                                  "begin: import the recording again, or set it"));
+    return false;
+  }
+
+  void Place(size_t i) {
+    const Operation& operation = profile_.operations()[i];
+    if (IsAcrossWorkers(operation)) {
+      map_.has_gradients = true;
+      Put(i, StageRole::kGradient, LinkOfGradient(operation));
+    } else if (operation.pass == Pass::kOptimizer || FollowsGradients(operation)) {
+      Put(i, StageRole::kEndOfStep, -1);
+    } else if (operation.pass == Pass::kForward) {
+      if (map_.link_of[i] < 0) map_.link_of[i] = LastAwaited(operation).value_or(link_);
+      Put(i, StageRole::kForward, map_.link_of[i]);
+    } else if (IsBackward(operation.pass)) {
+      Put(i,
+          operation.pass == Pass::kBackwardWeight ? StageRole::kBackwardWeight
+                                                  : StageRole::kBackward,
+          LinkOfBackward(static_cast<int32_t>(i)));
+    } else {
+      PlaceUnsaid(i);
+    }
+  }
+
+  void Put(size_t i, StageRole role, int32_t link) {
+    map_.role_of[i] = role;
+    map_.link_of[i] = link;
+    if (role == StageRole::kGradient || role == StageRole::kEndOfStep) return;
+    role_ = role;
+    link_ = link;
+  }
+
+  void PlaceUnsaid(size_t i) {
+    StageRole role = role_;
+    int32_t link = link_;
+    for (const int32_t before : profile_.operations()[i].waiting_for) {
+      if (Index(before) >= i) continue;
+      role = map_.role_of[Index(before)];
+      link = map_.link_of[Index(before)];
+    }
+    Put(i, role, link);
+  }
+
+  bool FollowsGradients(const Operation& operation) const {
+    return std::any_of(operation.waiting_for.begin(), operation.waiting_for.end(),
+                       [&](int32_t before) {
+                         const StageRole role = map_.role_of[Index(before)];
+                         return role == StageRole::kGradient || role == StageRole::kEndOfStep;
+                       });
+  }
+
+  // Of the forward computations that it waits for the last one.
+  std::optional<int32_t> LastAwaited(const Operation& operation) const {
+    std::optional<int32_t> last;
+    for (const int32_t before : operation.waiting_for) {
+      if (profile_.operations()[Index(before)].pass != Pass::kForward) continue;
+      if (map_.link_of[Index(before)] >= 0)
+        last = std::max(last.value_or(0), map_.link_of[Index(before)]);
+    }
+    return last;
+  }
+
+  int32_t LinkOfBackward(int32_t i) const {
+    const Operation& operation = profile_.operations()[Index(i)];
+    if (const absl::string_view suffix = AfterSlash(operation.name);
+        absl::StartsWith(operation.name, "backward") && !suffix.empty())
+      if (const auto link = by_name_.find(suffix); link != by_name_.end()) return link->second;
+    if (const auto awaited = LastAwaited(operation)) return *awaited;
+    if (const auto link = by_parameter_.find(operation.parameter); link != by_parameter_.end())
+      return link->second;
+    if (const auto link = of_gradient_.find(i); link != of_gradient_.end()) return link->second;
+    // The first backward operation is of the last layer.
+    return role_ == StageRole::kForward ? static_cast<int32_t>(map_.chain.size()) - 1 : link_;
+  }
+
+  // Of the backward operations that it waits for, the last one's.
+  int32_t LinkOfGradient(const Operation& operation) const {
+    int32_t link = -1;
+    for (const int32_t before : operation.waiting_for) {
+      const int32_t other = map_.link_of[Index(before)];
+      if (other >= 0) link = link < 0 ? other : std::min(link, other);
+    }
+    if (link >= 0) return link;
+    const auto of_parameter = by_parameter_.find(operation.parameter);
+    return of_parameter != by_parameter_.end() ? of_parameter->second : link_;
+  }
+
+  const Profile& profile_;
+  StageMap map_;
+  absl::flat_hash_map<absl::string_view, int32_t> by_name_;       // of forward/NAME
+  absl::flat_hash_map<absl::string_view, int32_t> by_parameter_;  // the first that uses it
+  absl::flat_hash_map<int32_t, int32_t> of_gradient_;  // by operation that a gradient waits for
+  StageRole role_ = StageRole::kForward;               // of the operation before
+  int32_t link_ = 0;                                   // likewise
+};
+
+}  // namespace
+
+int32_t StageMap::StageOf(const std::vector<int32_t>& first, int32_t link) {
+  return static_cast<int32_t>(std::upper_bound(first.begin(), first.end(), link) - first.begin()) -
+         1;
+}
+
+StageMap MapStages(const Profile& profile, const char* path, FaultList& faults) {
+  return StageMapper(profile).Make(path, faults);
+}
+
+int64_t BytesAtCut(const Profile& profile, const StageMap& map, int32_t link) {
+  const std::vector<Operation>& operations = profile.operations();
+  std::vector<bool> is_needed(operations.size());
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (map.role_of[i] != StageRole::kForward || map.link_of[i] < link) continue;
+    for (const int32_t before : operations[i].waiting_for)
+      if (map.role_of[Index(before)] == StageRole::kForward && map.link_of[Index(before)] < link)
+        is_needed[Index(before)] = true;
+  }
+  int64_t bytes = 0;
+  for (size_t i = 0; i < operations.size(); ++i)
+    if (is_needed[i]) bytes += operations[i].output_bytes;
+  return bytes > 0 ? bytes : operations[Index(map.chain[Index(link - 1)])].output_bytes;
+}
+
+std::vector<int32_t> BestCuts(const Profile& profile, const StageMap& map, int32_t stages) {
+  // Neighbours of a chain that is too long are cut together.
+  const size_t together = 1 + (map.chain.size() - 1) / std::max(kMaxLinks, Index(stages));
+  std::vector<ChainLink> chain((map.chain.size() - 1) / together + 1);
+  for (const RecordedStep& step : profile.steps())
+    for (size_t i = 0; i < map.link_of.size(); ++i)
+      if (map.link_of[i] >= 0 && map.role_of[i] != StageRole::kGradient)
+        chain[Index(map.link_of[i]) / together].cost_ns += step.end_ns[i] - step.start_ns[i];
+  for (size_t link = 0; link + 1 < chain.size(); ++link)
+    chain[link].output_bytes =
+        profile.operations()[Index(map.chain[(link + 1) * together - 1])].output_bytes;
+  std::vector<int32_t> first;
+  for (const size_t link : CutIntoStages(chain, std::min(Index(stages), chain.size())))
+    first.push_back(static_cast<int32_t>(link * together));
+  return first;
+}
+
+}  // namespace stepcast

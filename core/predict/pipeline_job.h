@@ -1,0 +1,52 @@
+// The pipeline that a scenario makes of a recorded step, as the simulation takes it.
+//
+// Meaning: each stage's forward and backward is a sub-graph of the recording: its operations in
+// graph order on the streams they name, with what they wait for inside it; collectives of groups
+// inside a replica take what was recorded. A gradient is ready when what it waits for has ended
+// within the last backward. What ends a step belongs to the devices whose gradients it waits for,
+// shared by their bytes. Threads: pure functions, values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/pipeline/simulation.h"
+
+namespace stepcast {
+
+struct StageGradient {
+  int64_t bytes = 0;
+  Span before_end;  // of the stage's backward, mean over the recorded steps
+};
+
+// The part that scenarios of a job share that differ in nothing but their replicas and links.
+struct PipelinePlan {
+  std::vector<std::vector<StageTimes>> times;             // by recorded step and stage
+  std::vector<int64_t> output_bytes;                      // of a stage but the last
+  std::vector<std::vector<StageGradient>> gradients;      // by stage, in graph order
+  std::vector<Span> tails;                                // by device
+  std::vector<int64_t> kept_bytes;                        // by stage, of one micro-batch
+  std::vector<int64_t> gradient_bytes;                    // by device
+  std::vector<std::vector<std::string>> first_by_device;  // names of first operations, by chunk
+  bool knows_memory = false;
+
+  // Seconds of computation of a micro-batch, by device.
+  std::vector<double> MicroBatchSeconds(const PipelineLayout& layout) const;
+};
+
+// REQUIRES: the scenario was resolved for this profile, and has a pipeline. Cost: linear in the
+// recorded times.
+PipelinePlan PlanPipeline(const Profile& profile, const Scenario& scenario);
+
+// The job of one column of replicas that are alike; steps, seed, scale and more columns are left to
+// the caller. `replicas`: those that reduce together.
+PipelineJob JobOf(const PipelinePlan& plan, const Scenario& scenario);
+
+// Bytes that a device needs at its peak. `in_flight`: chunks of it. 0: not known.
+int64_t DeviceMemory(const PipelinePlan& plan, const Scenario& scenario, int32_t device,
+                     int32_t in_flight);
+
+}  // namespace stepcast

@@ -1,0 +1,495 @@
+#include "core/predict/pipeline_prediction.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/base/error.h"
+#include "core/base/index.h"
+#include "core/base/normal_distribution.h"
+#include "core/base/number_text.h"
+#include "core/base/random.h"
+#include "core/base/step_time_histogram.h"
+#include "core/base/student_t.h"
+#include "core/pipeline/shares.h"
+#include "core/predict/certainty.h"
+#include "core/predict/run_interval.h"
+
+namespace stepcast {
+namespace {
+
+// Runs have so many steps where no length was asked for, the first of warm-up: a device has
+// forgotten after one how it began. Fewer where a step is long, so that a run has no more than some
+// events; the same of columns.
+constexpr int32_t kSteps = 20;
+constexpr int32_t kLeastSteps = 6;
+constexpr int32_t kWarmupSteps = 3;
+constexpr int64_t kEventsOfRun = 100'000;
+constexpr int32_t kColumns = 4;
+constexpr int64_t kEventsOfStep = 12'000;
+// Events of a computation, its transfer included.
+constexpr int64_t kEventsOfWork = 4;
+// Draws for the replicas of a column and a step; of more, only the slowest device is drawn.
+constexpr int32_t kDrawsOfColumn = 4096;
+constexpr double kLongestSeconds = 21.0 * 86'400;
+constexpr double kSlowerBy = 0.05;
+constexpr double kWiderBy = 1.25;
+
+// Replicas that are simulated as one.
+struct Column {
+  double scale = 1;  // of what they compute
+  int32_t replicas = 1;
+};
+
+struct Run {
+  RunEstimate estimate;
+  StepTimeHistogram step_times;
+  int64_t events = 0;
+};
+
+// A run that is wanted: of another world, or of another number of replicas.
+struct Wanted {
+  int32_t replication = 0;
+  double slower = 1;
+  double wider = 1;
+  bool alone = false;      // one replica
+  bool half_rate = false;  // of links
+  absl::StatusOr<Run> run = absl::CancelledError("not begun");
+};
+
+class PipelineRuns {
+ public:
+  PipelineRuns(const Profile& profile, const SimulationOptions& options, const StepModel& model,
+               const Scenario& scenario, const PipelinePlan& plan)
+      : profile_(profile), options_(options), model_(model), scenario_(scenario), plan_(plan) {
+    is_modelled_ = options.step_variation == StepSource::kModelled;
+    is_random_ = is_modelled_ || plan.times.size() > 1;
+    columns_ = ColumnsOf(scenario);
+    ChooseLength();
+  }
+
+  absl::Status CheckLength() const;
+  absl::StatusOr<PipelinePredictor::Answer> Make(StopCheck stop, const Executor& executor);
+
+ private:
+  std::vector<Column> ColumnsOf(const Scenario& scenario) const;
+  void ChooseLength();
+  int64_t EventsOfColumn() const {
+    const PipelineLayout& layout = scenario_.pipeline->layout;
+    const int64_t parts = SplitsBackward(layout.schedule) ? 3 : 2;
+    return parts * kEventsOfWork * layout.stages() * layout.micro_batches;
+  }
+  PipelineJob JobOfRun(const Wanted& wanted) const;
+  std::vector<double> StepScale(const std::vector<Column>& columns, const Wanted& wanted,
+                                int32_t step) const;
+  void Draw(const Column& column, double deviation, Random& random,
+            std::vector<double>& factors) const;
+  absl::StatusOr<Run> Measure(const Wanted& wanted, StopCheck stop) const;
+  absl::Status RunAll(std::vector<Wanted>& wanted, StopCheck stop, const Executor& executor);
+  bool IsPreciseEnough() const;
+  void Summarize(Prediction& prediction) const;
+  void Warn(Prediction& prediction) const;
+  absl::Status Describe(StopCheck stop, Prediction& prediction);
+  MeanInterval StepsPerSecond() const;
+
+  const Profile& profile_;
+  const SimulationOptions& options_;
+  const StepModel& model_;
+  const Scenario& scenario_;
+  const PipelinePlan& plan_;
+  bool is_modelled_ = false;
+  bool is_random_ = false;
+  std::vector<Column> columns_;
+  int32_t steps_ = kSteps;
+  int32_t warmup_ = kWarmupSteps;
+  std::vector<Run> runs_;
+  double alone_ = 0;      // steps per second of one replica
+  double half_rate_ = 0;  // of throughput; 0: not known
+  Sensitivity sensitivity_;
+  int64_t events_ = 0;
+};
+
+std::vector<Column> PipelineRuns::ColumnsOf(const Scenario& scenario) const {
+  std::vector<Column> alike;
+  for (const WorkerGroup& group : scenario.worker_groups) {
+    const double scale = 1 / *group.compute_speed_factor;
+    const auto same = std::find_if(alike.begin(), alike.end(),
+                                   [&](const Column& column) { return column.scale == scale; });
+    if (same == alike.end()) {
+      alike.push_back({.scale = scale, .replicas = group.count});
+    } else {
+      same->replicas += group.count;
+    }
+  }
+  if (alike.empty()) alike.push_back({.scale = 1, .replicas = scenario.workers});
+  if (!is_random_) return alike;
+  const auto most = std::clamp<int64_t>(kEventsOfStep / EventsOfColumn(), 1, kColumns);
+  std::vector<Column> columns;
+  for (const Column& column : alike) {
+    const auto parts = static_cast<int32_t>(std::min<int64_t>(most, column.replicas));
+    for (int32_t part = 0; part < parts; ++part)
+      columns.push_back({.scale = column.scale, .replicas = (column.replicas + part) / parts});
+  }
+  return columns;
+}
+
+void PipelineRuns::ChooseLength() {
+  if (options_.horizon == Horizon::kFirstSteps) {
+    steps_ = options_.horizon_steps;
+    warmup_ = 0;
+  } else if (!options_.automatic_steps) {
+    steps_ = options_.steps_per_worker;
+    warmup_ = options_.warmup_steps;
+  } else {
+    const int64_t of_step = EventsOfColumn() * static_cast<int64_t>(columns_.size());
+    steps_ = static_cast<int32_t>(std::clamp<int64_t>(kEventsOfRun / of_step, kLeastSteps, kSteps));
+    warmup_ = std::min(kWarmupSteps, steps_ / 2);
+  }
+}
+
+// Everything of a step one after the other is no shorter than it.
+absl::Status PipelineRuns::CheckLength() const {
+  const PipelineLayout& layout = scenario_.pipeline->layout;
+  const PipelineJob job = JobOf(plan_, scenario_);
+  double of_micro_batch = 0;
+  for (const double seconds : plan_.MicroBatchSeconds(layout)) of_micro_batch += seconds;
+  double once = 0;
+  for (const int64_t bytes : job.output_bytes)
+    of_micro_batch +=
+        2 * (ToSeconds(job.latency) + static_cast<double>(bytes) / job.bytes_per_second);
+  for (const auto& of_stage : job.reductions)
+    for (const StageReduction& reduction : of_stage)
+      once += ToSeconds(reduction.alone) + reduction.wire_bytes / job.bytes_per_second;
+  double slowest = 1;
+  for (const Column& column : columns_) slowest = std::max(slowest, column.scale);
+  for (const Span tail : job.tails) once += ToSeconds(tail);
+  const double seconds = steps_ * 8 * slowest * (of_micro_batch * layout.micro_batches + once);
+  if (seconds < kLongestSeconds) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kOutOfRange,
+      absl::StrFormat("%d steps of this pipeline may take %.3g s, more than the 21 days "
+                      "that can be simulated",
+                      steps_, seconds),
+      {.reason = "SIMULATED_TIME_EXHAUSTED"});
+}
+
+// The factors of a column's devices, of the replica that is slowest of those it stands for, as its
+// step's bound has it: all micro-batches but one on the slowest device, and one on each.
+void PipelineRuns::Draw(const Column& column, double deviation, Random& random,
+                        std::vector<double>& factors) const {
+  const PipelineLayout& layout = scenario_.pipeline->layout;
+  const std::vector<double> load = plan_.MicroBatchSeconds(layout);
+  const double mean = -deviation * deviation / 2;
+  const int32_t tried = std::min(column.replicas, std::max(1, kDrawsOfColumn / layout.devices));
+  std::vector<double> best;
+  double slowest = -1;
+  std::vector<double> drawn(load.size());
+  for (int32_t replica = 0; replica < tried; ++replica) {
+    double sum = 0;
+    double most = 0;
+    for (size_t device = 0; device < load.size(); ++device) {
+      drawn[device] =
+          std::exp(mean + deviation * NormalQuantile((random.Unit() + 1e-12) / (1 + 2e-12)));
+      sum += drawn[device] * load[device];
+      most = std::max(most, drawn[device] * load[device]);
+    }
+    const double bound = sum + (layout.micro_batches - 1) * most;
+    if (bound <= slowest) continue;
+    slowest = bound;
+    best = drawn;
+  }
+  if (tried < column.replicas) {
+    const double all = static_cast<double>(column.replicas) * layout.devices;
+    const double top = std::pow(random.Unit() * (1 - 2e-12) + 1e-12, 1 / all);
+    double& device = best[random.Below(best.size())];
+    device =
+        std::max(device, std::exp(mean + deviation * NormalQuantile(std::min(top, 1 - 1e-12))));
+  }
+  factors.insert(factors.end(), best.begin(), best.end());
+}
+
+std::vector<double> PipelineRuns::StepScale(const std::vector<Column>& columns,
+                                            const Wanted& wanted, int32_t step) const {
+  std::vector<double> factors;
+  for (size_t column = 0; column < columns.size(); ++column) {
+    Random random({options_.seed, 0x919e, static_cast<uint64_t>(wanted.replication),
+                   static_cast<uint64_t>(step), column});
+    Draw(columns[column], wanted.wider * model_.own_deviation, random, factors);
+  }
+  return factors;
+}
+
+PipelineJob PipelineRuns::JobOfRun(const Wanted& wanted) const {
+  Scenario scenario = scenario_;
+  if (wanted.alone) {
+    scenario.workers = 1;
+    scenario.worker_groups.clear();
+  }
+  if (wanted.half_rate) {
+    scenario.bandwidth_bytes_per_second /= 2;
+    scenario.pipeline->bandwidth_bytes_per_second /= 2;
+  }
+  const std::vector<Column> columns = wanted.alone ? ColumnsOf(scenario) : columns_;
+  PipelineJob job = JobOf(plan_, scenario);
+  job.replicas = static_cast<int32_t>(columns.size());
+  job.steps = steps_;
+  job.seed = options_.seed + static_cast<uint64_t>(wanted.replication) * 0x9e3779b97f4a7c15;
+  for (const Column& column : columns)
+    job.scale.insert(job.scale.end(), Index(job.layout.devices), column.scale * wanted.slower);
+  if (!is_modelled_) return job;
+  for (int32_t step = 0; step < steps_; ++step)
+    job.step_scale.push_back(StepScale(columns, wanted, step));
+  // What a step drew is in its factor: recorded ones differ in the shares of their stages only.
+  for (size_t recorded = 0; recorded < job.times.size(); ++recorded) {
+    const double factor = std::exp(-model_.logarithms[0][recorded]);
+    const auto scaled = [&](Span span) {
+      return Span{std::llround(static_cast<double>(span.ticks) * factor)};
+    };
+    for (StageTimes& times : job.times[recorded])
+      times = {.forward = scaled(times.forward),
+               .backward = scaled(times.backward),
+               .backward_weight = scaled(times.backward_weight),
+               .last_backward_extra = times.last_backward_extra};
+  }
+  return job;
+}
+
+absl::StatusOr<Run> PipelineRuns::Measure(const Wanted& wanted, StopCheck stop) const {
+  absl::StatusOr<PipelineRun> made = SimulatePipeline(JobOfRun(wanted), stop);
+  if (made.status().code() == absl::StatusCode::kFailedPrecondition)
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrCat(std::string(made.status().message()), ": schedule ",
+                     std::string(PipelineScheduleName(scenario_.pipeline->layout.schedule)),
+                     " needs receives posted earlier, EAGER for instance"),
+        {.reason = "PIPELINE_DEADLOCK"});
+  if (!made.ok()) return made.status();
+  Run run{.events = made->events};
+  Instant before = warmup_ == 0 ? Instant{} : made->step_ends[Index(warmup_ - 1)];
+  const Span counted = made->step_ends.back() - before;
+  for (int32_t step = warmup_; step < steps_; ++step) {
+    run.step_times.Add(made->step_ends[Index(step)] - before);
+    before = made->step_ends[Index(step)];
+  }
+  run.estimate.steps_per_second = (steps_ - warmup_) / ToSeconds(counted);
+  return run;
+}
+
+absl::Status PipelineRuns::RunAll(std::vector<Wanted>& wanted, StopCheck stop,
+                                  const Executor& executor) {
+  executor.ForEach(wanted.size(), [&](size_t i) {
+    wanted[i].run = Measure(wanted[i], stop);
+    return wanted[i].run.ok();
+  });
+  for (const Wanted& one : wanted) {
+    if (!one.run.ok()) return one.run.status();
+    events_ += one.run->events;
+  }
+  return absl::OkStatus();
+}
+
+MeanInterval PipelineRuns::StepsPerSecond() const {
+  std::vector<double> values;
+  for (const Run& run : runs_) values.push_back(run.estimate.steps_per_second);
+  return StudentT(values, options_.confidence_level);
+}
+
+bool PipelineRuns::IsPreciseEnough() const {
+  if (!is_random_ || static_cast<int32_t>(runs_.size()) >= options_.replications) return true;
+  const MeanInterval mean = StepsPerSecond();
+  return options_.relative_precision > 0 && runs_.size() > 1 &&
+         mean.half_width <= options_.relative_precision * mean.mean;
+}
+
+absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
+                                                             const Executor& executor) {
+  constexpr int32_t kAtOnce = 5;
+  if (absl::Status status = CheckLength(); !status.ok()) return status;
+  std::vector<Wanted> others;
+  const bool links_matter = scenario_.workers > 1 || scenario_.pipeline->layout.devices > 1;
+  if (scenario_.workers > 1) others.push_back({.alone = true});
+  if (is_modelled_) {
+    others.push_back({.slower = 1 + kSlowerBy});
+    others.push_back({.wider = kWiderBy});
+    if (links_matter && scenario_.assumed.Has(Assumed::kLinkRate))
+      others.push_back({.half_rate = true});
+  }
+  do {
+    std::vector<Wanted> wanted;
+    const auto made = static_cast<int32_t>(runs_.size());
+    const int32_t more = is_random_ ? std::min(kAtOnce, options_.replications - made) : 1;
+    for (int32_t i = 0; i < more; ++i) wanted.push_back({.replication = made + i});
+    if (absl::Status status = RunAll(wanted, stop, executor); !status.ok()) {
+      if (!IsTimeBudgetSpent(status)) return status;
+      for (Wanted& one : wanted)
+        if (one.run.ok()) runs_.push_back(*std::move(one.run));
+      if (runs_.empty()) return status;
+      break;
+    }
+    for (Wanted& one : wanted) runs_.push_back(*std::move(one.run));
+  } while (!IsPreciseEnough());
+  if (absl::Status status = RunAll(others, stop, executor);
+      !status.ok() && !IsTimeBudgetSpent(status))
+    return status;
+  const double first = runs_.front().estimate.steps_per_second;
+  for (const Wanted& one : others) {
+    if (!one.run.ok()) continue;
+    const double ratio = one.run->estimate.steps_per_second / first;
+    if (one.alone) alone_ = one.run->estimate.steps_per_second;
+    if (one.half_rate) half_rate_ = ratio;
+    if (one.slower != 1) sensitivity_.to_mean = std::log(ratio) / std::log1p(kSlowerBy);
+    if (one.wider != 1) sensitivity_.to_deviation = std::log(ratio) / std::log(kWiderBy);
+  }
+  PipelinePredictor::Answer answer;
+  Summarize(answer.prediction);
+  if (absl::Status status = Describe(stop, answer.prediction);
+      !status.ok() && !IsTimeBudgetSpent(status))
+    return status;
+  answer.events = events_;
+  return answer;
+}
+
+void PipelineRuns::Summarize(Prediction& prediction) const {
+  const MeanInterval mean = StepsPerSecond();
+  const double workers = scenario_.workers;
+  const double batch =
+      static_cast<double>(profile_.batch_size()) * scenario_.pipeline->layout.micro_batches;
+  prediction.scenario = scenario_;
+  prediction.steps_per_second = mean.mean * workers;
+  prediction.examples_per_second = prediction.steps_per_second * batch;
+  std::vector<RunEstimate> estimates;
+  StepTimeHistogram step_times;
+  for (const Run& run : runs_) {
+    estimates.push_back(run.estimate);
+    step_times.Merge(run.step_times);
+  }
+  const Interval single = SingleRunInterval(estimates, options_.confidence_level);
+  ModelError error = is_modelled_ ? MeasuredModelError(scenario_) : ModelError{};
+  if (options_.model_error_fraction.has_value())
+    error = {.fraction = *options_.model_error_fraction, .source = "as asked for"};
+  TellCertainty(
+      {.simulation = mean.half_width / mean.mean,
+       .input = is_modelled_ ? InputErrorOf(model_, sensitivity_, options_.confidence_level)
+                             : InputError{},
+       .model = error},
+      {.lower = single.lower * batch * workers,
+       .upper = single.upper * batch * workers,
+       .level = single.level},
+      prediction);
+  prediction.step_time = {.mean = step_times.MeanSeconds(),
+                          .p50 = step_times.PercentileSeconds(0.50),
+                          .p95 = step_times.PercentileSeconds(0.95),
+                          .p99 = step_times.PercentileSeconds(0.99)};
+  const double alone = scenario_.workers == 1 || alone_ == 0 ? mean.mean : alone_;
+  prediction.speedup = workers * mean.mean / alone;
+  prediction.scaling_efficiency = prediction.speedup / workers;
+  prediction.replications = static_cast<int32_t>(runs_.size());
+  if (options_.horizon == Horizon::kSteadyState) prediction.steps_per_worker = steps_;
+  prediction.devices = scenario_.workers * scenario_.DevicesPerWorker(profile_);
+  Warn(prediction);
+}
+
+void PipelineRuns::Warn(Prediction& prediction) const {
+  const auto warn = [&](Warning::Reason reason, std::string message) {
+    prediction.warnings.push_back({.reason = reason, .message = std::move(message)});
+  };
+  if (options_.horizon == Horizon::kFirstSteps) {
+    prediction.steady_state = false;
+    warn(Warning::Reason::kFiniteHorizon,
+         absl::StrFormat("of the first %d steps of each worker, as asked for: no steady state",
+                         options_.horizon_steps));
+  } else if (!is_random_) {
+    warn(Warning::Reason::kNothingRandom,
+         "nothing is random here (one recorded step, fixed order and start), so the interval has "
+         "no width and says nothing of real variation");
+  }
+  if (half_rate_ == 0) return;
+  prediction.at_half_the_rate = prediction.examples_per_second * half_rate_;
+  warn(Warning::Reason::kLinkRateNotMeasured,
+       absl::StrFormat("the links' rate, %.0f bytes/s, is not a measured one, and sockets often "
+                       "reach a fraction of the nominal rate: at half of it %s examples/s",
+                       scenario_.bandwidth_bytes_per_second,
+                       NumberText(*prediction.at_half_the_rate)));
+}
+
+absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
+  const PipelineLayout& layout = scenario_.pipeline->layout;
+  const PipelineJob job = JobOfRun({});
+  const absl::StatusOr<PipelineShares> shares = SharesOf(job, stop);
+  if (!shares.ok()) return shares.status();
+  PipelineReport report{.idle_fraction = shares->idle_fraction,
+                        .bubble_fraction = shares->bubble_fraction,
+                        .imbalance_fraction = shares->imbalance_fraction,
+                        .transfer_fraction = shares->transfer_fraction,
+                        .reduction_fraction = shares->reduction_fraction,
+                        .rest_fraction = shares->rest_fraction};
+  const std::vector<double> load = plan_.MicroBatchSeconds(layout);
+  const double all = ToSeconds(shares->run.step_ends.back() - Instant{});
+  double total = 0;
+  for (int32_t device = 0; device < layout.devices; ++device) {
+    PipelineReport::Device& of = report.devices.emplace_back();
+    double computed = 0;
+    for (int32_t column = 0; column < job.replicas; ++column)
+      computed += ToSeconds(shares->run.computation[Index(column * layout.devices + device)]);
+    of.utilization = computed / job.replicas / all;
+    total += of.utilization / layout.devices;
+    of.chunks_in_flight = shares->run.chunks_in_flight[Index(device)];
+    of.memory_bytes = DeviceMemory(plan_, scenario_, device, of.chunks_in_flight);
+    of.micro_batch_seconds = load[Index(device)];
+    of.gradient_bytes = plan_.gradient_bytes[Index(device)];
+    of.first_operations = plan_.first_by_device[Index(device)];
+  }
+  report.slowest_device =
+      static_cast<int32_t>(std::max_element(load.begin(), load.end()) - load.begin());
+  const std::array<std::pair<PipelineBottleneck, double>, 6> saved = {{
+      {PipelineBottleneck::kComputation, (1 - report.idle_fraction) / 2},
+      {PipelineBottleneck::kBubble, report.bubble_fraction},
+      {PipelineBottleneck::kImbalance, report.imbalance_fraction},
+      {PipelineBottleneck::kTransfers, report.transfer_fraction},
+      {PipelineBottleneck::kReductions, report.reduction_fraction},
+      {PipelineBottleneck::kRest, report.rest_fraction},
+  }};
+  const auto most = std::max_element(
+      saved.begin(), saved.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  report.bottleneck = most->first;
+  report.bottleneck_gain = most->second / (1 - most->second);
+  prediction.utilization = {{.resource = Resource::kWorker, .index = 0, .fraction = total}};
+  prediction.most_used = prediction.utilization.front();
+  prediction.bottleneck = prediction.most_used;
+  if (most->first == PipelineBottleneck::kTransfers ||
+      most->first == PipelineBottleneck::kReductions)
+    prediction.bottleneck = {
+        .resource = Resource::kCollective, .index = 0, .fraction = most->second};
+  prediction.exposed_communication_fraction = report.transfer_fraction + report.reduction_fraction;
+  prediction.pipeline = std::move(report);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+double ExpectedEvents(const Scenario& scenario, const SimulationOptions& options) {
+  constexpr double kOtherRuns = 9;  // of one replica, of other worlds, of shares
+  const PipelineLayout& layout = scenario.pipeline->layout;
+  const double of_step = 2.0 * kEventsOfWork * layout.stages() * layout.micro_batches;
+  double steps = options.steps_per_worker;
+  if (options.horizon == Horizon::kFirstSteps) steps = options.horizon_steps;
+  if (options.automatic_steps)
+    steps = std::clamp<double>(static_cast<double>(kEventsOfRun) / of_step, kLeastSteps, kSteps);
+  return of_step * steps * (options.replications + kOtherRuns);
+}
+
+PipelinePredictor::PipelinePredictor(const Profile& profile, const SimulationOptions& options)
+    : profile_(profile), options_(options), model_(StepModelOf(profile, StepPart::kWorkers)) {}
+
+absl::StatusOr<PipelinePredictor::Answer> PipelinePredictor::Predict(
+    const Scenario& scenario, StopCheck stop, const Executor& executor) const {
+  const PipelinePlan plan = PlanPipeline(profile_, scenario);
+  return PipelineRuns(profile_, options_, model_, scenario, plan).Make(stop, executor);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,50 @@
+// The throughput of a job whose replicas are pipelines.
+//
+// Meaning: as PredictThroughput's, of replicas that meet in the reductions of their stages. Every
+// replica and device draws its own variation in every step (core/model/step_model.h). Replicas that
+// are alike are few columns: each stands for several, and takes the draws of the slowest of them.
+// Threads: pure functions of their arguments.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/executor.h"
+#include "core/base/stop_check.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/model/step_model.h"
+#include "core/predict/pipeline_job.h"
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+// Events that a prediction of the scenario simulates, about. REQUIRES: it has a pipeline.
+double ExpectedEvents(const Scenario& scenario, const SimulationOptions& options);
+
+class PipelinePredictor {
+ public:
+  // Both must outlive it.
+  PipelinePredictor(const Profile& profile, const SimulationOptions& options);
+
+  struct Answer {
+    Prediction prediction;
+    int64_t events = 0;
+  };
+  // Failure: what `stop` returns, but for a spent time budget once there is a run;
+  // FAILED_PRECONDITION, reason PIPELINE_DEADLOCK, where devices wait for each other for ever;
+  // OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 21 days of simulated time. REQUIRES: the
+  // scenario was resolved for the profile, and has a pipeline.
+  absl::StatusOr<Answer> Predict(const Scenario& scenario, StopCheck stop,
+                                 const Executor& executor) const;
+
+ private:
+  const Profile& profile_;
+  const SimulationOptions& options_;
+  StepModel model_;
+};
+
+}  // namespace stepcast
