@@ -69,6 +69,11 @@ class PagesTest(unittest.TestCase):
             with self.subTest(path):
                 self.assertEqual((TOP / path).read_text(encoding="utf-8"), text, "docs_test.py --write makes it anew")
 
+    def test_the_map_of_the_core_names_every_room(self):
+        rooms = {path.name for path in (TOP / "core").iterdir() if (path / "CMakeLists.txt").exists()}
+        text = (TOP / "core/README.md").read_text(encoding="utf-8")
+        self.assertEqual({room for room in rooms if f"`{room}`" not in text and f"[{room}](" not in text}, set())
+
     def test_maps_name_every_page(self):
         for path, text in generated.maps().items():
             with self.subTest(path):
