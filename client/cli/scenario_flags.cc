@@ -383,7 +383,8 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       },
       "Workers meet in collectives; also of a profile of parameter servers"));
   options.push_back(AddChoiceOption(
-      app, "--algorithm", CollectiveAlgorithms(), "How a collective travels (default: ring)",
+      app, "--algorithm", CollectiveAlgorithms(),
+      "Pattern in which a collective travels (default: ring)",
       [this](v1::AllReduce::Algorithm value) { collectives().set_algorithm(value); }));
   options.push_back(AddParsedOption(app, "--measured", "FILE",
                                     "Collectives take the times that a benchmark of them measured, "
@@ -403,22 +404,24 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       "Workers that share a node and its link (default 1); more need --intra-bandwidth",
       [this](int32_t count) { collectives().set_workers_per_node(count); }));
   options.push_back(AddParsedOption(
-      app, "--latency", "TIME", "Of a message between nodes (default: 25us, typical of Ethernet)",
-      parse_seconds, [this](double seconds) { collectives().set_latency_seconds(seconds); }));
+      app, "--latency", "TIME",
+      "Latency of a message between nodes (default: 25us, typical of Ethernet)", parse_seconds,
+      [this](double seconds) { collectives().set_latency_seconds(seconds); }));
   options.push_back(AddParsedOption(
       app, "--intra-bandwidth", "RATE", "Payload rate of a link inside a node: 300GB/s",
       [](const std::string& text) { return ParseRate(text); },
       [this](double rate) { collectives().set_intra_node_bandwidth_bytes_per_second(rate); }));
   options.push_back(AddParsedOption(
       app, "--intra-latency", "TIME",
-      "Of a message inside a node (default: 3.4us, of NCCL's model of NVLink)", parse_seconds,
+      "Latency of a message inside a node (default: 3.4us, of NCCL's model of NVLink)",
+      parse_seconds,
       [this](double seconds) { collectives().set_intra_node_latency_seconds(seconds); }));
   options.push_back(AddValueOption<double>(
-      app, "--reduction-seconds-per-byte", "S", "What adding a received byte takes (default 0)",
+      app, "--reduction-seconds-per-byte", "S", "Time to add a received byte (default 0)",
       [this](double seconds) { collectives().set_reduction_seconds_per_byte(seconds); }));
-  options.push_back(AddParsedOption(
-      app, "--launch", "TIME", "From when a collective could begin to when it does", parse_seconds,
-      [this](double seconds) { collectives().set_launch_seconds(seconds); }));
+  options.push_back(
+      AddParsedOption(app, "--launch", "TIME", "Launch delay of each collective", parse_seconds,
+                      [this](double seconds) { collectives().set_launch_seconds(seconds); }));
   const auto set_cap = [this](std::optional<int64_t> bytes) {
     if (bytes.has_value()) {
       collectives().mutable_buckets()->set_cap_bytes(*bytes);
@@ -470,7 +473,7 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       Choices<v1::AllReduce::Sharding>{{"optimizer", v1::AllReduce::OPTIMIZER},
                                        {"gradients", v1::AllReduce::GRADIENTS},
                                        {"full", v1::AllReduce::FULL}},
-      "What workers keep shares of: ZeRO-1, ZeRO-2, FSDP",
+      "Sharding of the model's state: ZeRO-1, ZeRO-2, FSDP (ZeRO-3)",
       [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
   options.push_back(AddChoiceOption(
       app, "--fidelity",
@@ -488,11 +491,11 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       [this](double rate) { collectives().set_rack_bandwidth_bytes_per_second(rate); }));
   options.push_back(AddValueOption<double>(
       app, "--overlap-slowdown", "FACTOR",
-      "What computation takes longer by while a collective runs (default 1)",
+      "Slow-down factor of computation during collectives (default 1)",
       [this](double factor) { collectives().set_overlap_slowdown(factor); }));
   options.push_back(AddValueOption<double>(
       app, "--collective-slowdown", "FACTOR",
-      "What a collective takes longer by while some worker computes (default 1)",
+      "Slow-down factor of a collective while some worker computes (default 1)",
       [this](double factor) { collectives().set_collective_slowdown(factor); }));
   for (CLI::Option* option : options) option->group(kGroup);
 }
