@@ -2,7 +2,6 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -19,6 +18,7 @@
 #include "client/cli/characters.h"
 #include "client/cli/commands.h"
 #include "client/cli/credential_flags.h"
+#include "client/cli/help.h"
 #include "client/cli/input_reader.h"
 #include "client/cli/local_connection.h"
 #include "client/cli/parsed_option.h"
@@ -30,31 +30,6 @@
 namespace stepcast::client {
 
 namespace {
-
-constexpr char kFooter[] =
-    "Exit status: 0 done, 1 refused by the service or not reached, 2 wrong usage.\n\n"
-    "Examples, without a server:\n"
-    "  stepcast profile zoo resnet50 --bandwidth 1Gbit/s --save resnet50.json\n"
-    "  stepcast predict resnet50.json --workers 1-16 --plot\n"
-    "  stepcast profile check resnet50.json\n"
-    "  stepcast profile fit parsing.csv\n"
-    "  stepcast profile fit-collectives all_reduce_perf.*.txt\n"
-    "  stepcast profile fit-contention overlapped.csv --save contention.json\n"
-    "  stepcast order resnet50.json --workers 1 --method tac --output json\n"
-    "  stepcast allocate jobs.json --workers 16\n"
-    "  stepcast compare resnet50.json --workers 1-8\n"
-    "  stepcast diagnose resnet50.json --workers 4\n"
-    "  stepcast optimize bert.json --workers 8 --out strategy.json\n"
-    "  stepcast layout gpt.json --devices 64 --memory 80GB\n"
-    "  stepcast layout fit runs.csv\n"
-    "  stepcast report resnet50.json --workers 1-8 --out report.html\n"
-    "  stepcast trace resnet50.json --workers 4 --out trace.json\n"
-    "with one:\n"
-    "  stepcast profile upload resnet50.json --id resnet50\n"
-    "  stepcast profile sync profiles/ --set team --prune --dry-run\n"
-    "  stepcast recommend resnet50 --min-efficiency 0.7\n"
-    "  stepcast job start order resnet50 --method search --wait\n"
-    "  stepcast bench resnet50 --rate 1000,2000 --max-p99-ms 5";
 
 TypedFlags TypedIn(const CLI::App& app) {
   TypedFlags typed;
@@ -112,8 +87,7 @@ class CommandLine {
   explicit CommandLine(const Console& console) : console_(console) {
     app_.name("stepcast");
     app_.set_version_flag("--version", "stepcast " + std::string(Version()));
-    app_.footer(kFooter);
-    app_.get_formatter()->column_width(40);
+    SetHelp(app_);
     app_.require_subcommand(1);
     // So that --local, --output and the others may stand anywhere.
     app_.fallthrough();
@@ -133,6 +107,7 @@ class CommandLine {
     }
     DeclareJobs();
     Add(app_, MakeCompletionCommand());
+    Add(app_, MakeHelpCommand());
   }
 
   ExitCode Run(int argc, const char* const* argv) {

@@ -22,13 +22,14 @@ std::unique_ptr<Question> MakeOptimizeQuestion();
 std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question);
 std::unique_ptr<Command> MakeStartJobCommand(std::unique_ptr<Question> question);
 
-// `clusters`, `layout`, `report`, `trace`, `bench` and `completion`.
+// `clusters`, `layout`, `report`, `trace`, `bench`, `completion` and `help`.
 std::unique_ptr<Command> MakeClustersCommand();
 std::unique_ptr<Command> MakeLayoutCommand();
 std::unique_ptr<Command> MakeReportCommand();
 std::unique_ptr<Command> MakeTraceCommand();
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeCompletionCommand();
+std::unique_ptr<Command> MakeHelpCommand();
 
 // `profile import`, `zoo`, `check`, `fit`, `fit-collectives`, `fit-contention`, `upload`, `get`,
 // `list`, `delete` and `sync`.
@@ -56,5 +57,8 @@ std::unique_ptr<Command> MakeDeleteJobCommand();
 // them (`a|b|c`, or CLI::IsMember), and files or folders where a type or an argument's name says
 // FILE or DIR.
 std::string BashCompletion(const CLI::App& program);
+// The same for zsh and for fish, of the same commands.
+std::string ZshCompletion(const CLI::App& program);
+std::string FishCompletion(const CLI::App& program);
 
 }  // namespace stepcast::client

@@ -1,6 +1,7 @@
 // `completion`: a script for a shell, which completes all commands.
 #include <CLI/App.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/commands.h"
+#include "client/cli/help.h"
 
 namespace stepcast::client {
 
@@ -17,7 +19,7 @@ namespace {
 // Letters that mean nothing to a shell, neither in single quotes nor in a list of words.
 constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-|";
 
-constexpr char kScript[] =
+constexpr char kBashScript[] =
     R"bash(# bash completion of PROGRAM, as `PROGRAM completion bash` prints it.
 
 # _PROGRAM_words PATH: sets `commands` and `argument` to those of the command PATH, and adds its options to `options`.
@@ -79,6 +81,90 @@ _PROGRAM() {
 complete -F _PROGRAM PROGRAM
 )bash";
 
+// CASES is that of bash: both shells read it.
+constexpr char kZshScript[] =
+    R"zsh(#compdef PROGRAM
+# zsh completion of PROGRAM, as `PROGRAM completion zsh` prints it.
+
+# _PROGRAM_words PATH: as in bash's script, `PROGRAM completion bash`.
+_PROGRAM_words() {
+  case "$1" in
+CASES  esac
+}
+
+# _PROGRAM_values VALUES: completes one of VALUES, which is @f for a file, @d for a folder, or a|b|c.
+_PROGRAM_values() {
+  case "$1" in
+    '@f') _files ;;
+    '@d') _files -/ ;;
+    *) compadd -- ${(s:|:)1} ;;
+  esac
+}
+
+_PROGRAM() {
+  local at=PROGRAM commands='' argument='' options='' awaited='' word option index
+  _PROGRAM_words "$at"
+  for ((index = 2; index < CURRENT; ++index)); do
+    word="${words[index]}"
+    if [[ "$word" == -* ]]; then
+      awaited=''
+      for option in ${(s: :)options}; do
+        if [[ "$option" == "$word="* ]]; then awaited="=${option#*=}"; fi
+      done
+    elif [[ -n "$awaited" ]]; then
+      awaited=''
+    elif [[ " $commands " == *" $word "* ]]; then
+      at+=" $word"
+      _PROGRAM_words "$at"
+    fi
+  done
+
+  word="${words[CURRENT]}"
+  if [[ "$word" == --*=* ]]; then
+    for option in ${(s: :)options}; do
+      if [[ "$option" == "${word%%=*}"[=~]* ]]; then
+        compset -P '*='
+        _PROGRAM_values "${option#*[=~]}"
+      fi
+    done
+  elif [[ -n "$awaited" ]]; then
+    _PROGRAM_values "${awaited#=}"
+  elif [[ "$word" == -* ]]; then
+    compadd -- ${${(s: :)options}%%[=~]*}
+  elif [[ -n "$commands" ]]; then
+    compadd -- ${(s: :)commands}
+  else
+    _PROGRAM_values "$argument"
+  fi
+}
+
+if [[ "$funcstack[1]" == _PROGRAM ]]; then _PROGRAM "$@"; else compdef _PROGRAM PROGRAM; fi
+)zsh";
+
+constexpr char kFishScript[] =
+    R"fish(# fish completion of PROGRAM, as `PROGRAM completion fish` prints it.
+
+# The command's words so far, without flags and their values.
+function __PROGRAM_at
+    set -l at ''
+    set -l awaits 0
+    for word in (commandline -opc)[2..-1]
+        if string match -q -- '-*' $word
+            if contains -- $word VALUED
+                set awaits 1
+            end
+        else if test $awaits = 1
+            set awaits 0
+        else if contains -- (string trim "$at $word") COMMANDS
+            set at (string trim "$at $word")
+        end
+    end
+    test "$at" = "$argv[1]"
+end
+
+complete -c PROGRAM -f
+LINES)fish";
+
 // The values there can be, as the script writes them: from `type`, which the help shows, and of an
 // argument also from its name.
 std::string ValuesOf(const std::string& type, const std::string& argument) {
@@ -137,22 +223,96 @@ void AppendCases(const CLI::App& app, const std::string& path, std::string& case
     AppendCases(*command, absl::StrCat(path, " ", command->get_name()), cases);
 }
 
+std::string WithCases(const char* script, const CLI::App& program) {
+  std::string cases;
+  AppendCases(program, program.get_name(), cases);
+  return absl::StrReplaceAll(script, {{"PROGRAM", program.get_name()}, {"CASES", cases}});
+}
+
+// A text in fish's single quotes.
+std::string FishQuoted(const std::string& text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}, {"\n", " "}}),
+                      "'");
+}
+
+// How fish completes a value: from ValuesOf.
+std::string FishValues(const std::string& values) {
+  if (values == "@f") return " -F";
+  if (values == "@d") return " -a '(__fish_complete_directories)'";
+  if (values.empty()) return "";
+  return absl::StrCat(" -a ", FishQuoted(absl::StrReplaceAll(values, {{"|", " "}})));
+}
+
+// What fish's script holds of the commands.
+struct FishParts {
+  std::string lines;
+  std::vector<std::string> commands;  // their words below the program, in quotes
+  std::vector<std::string> valued;    // flags whose value is the next word
+};
+
+// Adds `app`, which is reached by `words`, and all below it. What falls through, at the program,
+// may stand behind every command.
+void AppendFish(const CLI::App& app, const std::string& program, const std::string& words,
+                FishParts& parts) {
+  const std::string everywhere = absl::StrCat("complete -c ", program);
+  const std::string start = absl::StrCat(
+      everywhere, " -n ", FishQuoted(absl::StrCat("__", program, "_at '", words, "'")));
+  const std::string flag_start = words.empty() && app.get_fallthrough() ? everywhere : start;
+  std::vector<const CLI::Option*> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    if (!option->get_positional()) {
+      flags.push_back(option);
+    } else if (const std::string values =
+                   FishValues(ValuesOf(option->get_type_name(), option->get_single_name()));
+               !values.empty()) {
+      absl::StrAppend(&parts.lines, start, values, "\n");
+    }
+  }
+  for (const CLI::Option* option : flags) {
+    std::string names;
+    const bool needs_value = option->get_items_expected_min() > 0;
+    for (const std::string& name : option->get_lnames()) {
+      absl::StrAppend(&names, " -l ", name);
+      if (needs_value) parts.valued.push_back("--" + name);
+    }
+    for (const std::string& name : option->get_snames()) absl::StrAppend(&names, " -s ", name);
+    const std::string values = ValuesOf(option->get_type_name(), "");
+    // A value that is not a file excludes files.
+    absl::StrAppend(&parts.lines, flag_start, names,
+                    !needs_value     ? ""
+                    : values == "@f" ? " -r"
+                                     : " -x",
+                    FishValues(values), " -d ", FishQuoted(option->get_description()), "\n");
+  }
+  for (const std::string& name : CommandNames(app)) {
+    const CLI::App& below = *app.get_subcommand(name);
+    absl::StrAppend(&parts.lines, start, " -a ", name, " -d ", FishQuoted(below.get_description()),
+                    "\n");
+    const std::string path = words.empty() ? name : absl::StrCat(words, " ", name);
+    parts.commands.push_back(FishQuoted(path));
+    AppendFish(below, program, path, parts);
+  }
+}
+
 class CompletionCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     program_ = &parent;
     CLI::App* app = parent.add_subcommand("completion",
                                           "Print a script that completes commands, options and "
-                                          "values in a shell: source <(stepcast completion bash)");
+                                          "values in a shell: bash, zsh or fish");
     app->add_option("SHELL", shell_, "For which shell")
         ->required()
         ->type_name("")
-        ->check(CLI::IsMember({"bash"}));
+        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
     return app;
   }
 
   ExitCode Run(const Session& session) const override {
-    const std::string script = BashCompletion(*program_);
+    const std::string script = shell_ == "fish"  ? FishCompletion(*program_)
+                               : shell_ == "zsh" ? ZshCompletion(*program_)
+                                                 : BashCompletion(*program_);
     return session.Answer(script, [&]() -> const std::string& { return script; });
   }
 
@@ -163,10 +323,19 @@ class CompletionCommand : public Command {
 
 }  // namespace
 
-std::string BashCompletion(const CLI::App& program) {
-  std::string cases;
-  AppendCases(program, program.get_name(), cases);
-  return absl::StrReplaceAll(kScript, {{"PROGRAM", program.get_name()}, {"CASES", cases}});
+std::string BashCompletion(const CLI::App& program) { return WithCases(kBashScript, program); }
+
+std::string ZshCompletion(const CLI::App& program) { return WithCases(kZshScript, program); }
+
+std::string FishCompletion(const CLI::App& program) {
+  FishParts parts;
+  AppendFish(program, program.get_name(), "", parts);
+  std::sort(parts.valued.begin(), parts.valued.end());
+  parts.valued.erase(std::unique(parts.valued.begin(), parts.valued.end()), parts.valued.end());
+  return absl::StrReplaceAll(kFishScript, {{"PROGRAM", program.get_name()},
+                                           {"VALUED", absl::StrJoin(parts.valued, " ")},
+                                           {"COMMANDS", absl::StrJoin(parts.commands, " ")},
+                                           {"LINES", parts.lines}});
 }
 
 std::unique_ptr<Command> MakeCompletionCommand() { return std::make_unique<CompletionCommand>(); }

@@ -151,7 +151,7 @@ RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
     return RecordingFormat::kPyTorch;
   if (kind == FileKind::kChakraJson) return RecordingFormat::kChakra;
   if (kind == FileKind::kHorovodTimeline) return RecordingFormat::kHorovod;
-  return json ? RecordingFormat::kTimeline : RecordingFormat::kLayers;
+  return json && kind != FileKind::kLayers ? RecordingFormat::kTimeline : RecordingFormat::kLayers;
 }
 
 }  // namespace stepcast::client

@@ -48,6 +48,16 @@ std::string DurationText(const google::protobuf::Duration& length) {
                                                 absl::Nanoseconds(length.nanos())));
 }
 
+std::string LongDurationText(const google::protobuf::Duration& length) {
+  constexpr double kHundred = 100;
+  const double seconds = static_cast<double>(length.seconds()) + length.nanos() / 1e9;
+  if (seconds < kHundred) return DurationText(length);
+  const double minutes = seconds / 60;
+  if (minutes < kHundred) return NumberText(minutes) + " min";
+  const double hours = minutes / 60;
+  return hours < kHundred ? NumberText(hours) + " h" : NumberText(hours / 24) + " d";
+}
+
 std::string SecondsText(double seconds) {
   return DurationText(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
 }

@@ -18,6 +18,8 @@ std::string PercentText(double fraction);
 std::string DurationText(std::chrono::nanoseconds length);
 std::string DurationText(const google::protobuf::Duration& length);
 std::string SecondsText(double seconds);
+// The same in minutes, hours or days where it has a hundred of the unit below: 2.972 d.
+std::string LongDurationText(const google::protobuf::Duration& length);
 // 512 B, 97.39 MiB.
 std::string BytesText(int64_t bytes);
 // 2026-11-22 02:31:07Z, in UTC.

@@ -10,6 +10,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/parsed_option.h"
+#include "client/cli/plan_flags.h"
 #include "client/cli/plot_flag.h"
 #include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"
@@ -39,6 +40,7 @@ class PredictQuestion : public Question {
         [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);
+    plan_.Declare(*app);
     plot_.Declare(*app);
     return app;
   }
@@ -66,6 +68,7 @@ class PredictQuestion : public Question {
     request.mutable_worker_counts()->Assign(counts.begin(), counts.end());
     *request.mutable_scenario() = scenario_.scenario();
     *request.mutable_options() = simulation_.options();
+    if (plan_.any()) *request.mutable_plan() = plan_.plan();
     return asked;
   }
 
@@ -96,6 +99,7 @@ class PredictQuestion : public Question {
   std::string profile_;
   std::vector<int32_t> counts_;
   ScenarioFlags scenario_;
+  PlanFlags plan_;
   SimulationFlags simulation_;
   PlotFlag plot_;
 };

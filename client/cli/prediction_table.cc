@@ -407,6 +407,50 @@ std::string CertaintyText(const Predictions& predictions) {
   return text;
 }
 
+std::string MoneyText(double amount, const std::string& currency) {
+  return absl::StrCat(NumberText(amount), currency.empty() ? "" : " ", currency);
+}
+
+// The table of time and money; empty where no plan was asked about.
+std::string ForecastText(const Predictions& predictions) {
+  const auto any = [&](auto has) {
+    return std::any_of(predictions.begin(), predictions.end(), [&](const v1::Prediction& one) {
+      return one.has_forecast() && has(one.forecast());
+    });
+  };
+  if (!any([](const v1::TrainingForecast&) { return true; })) return "";
+  const bool costs = any([](const v1::TrainingForecast& one) { return one.has_cost(); });
+  const bool fails =
+      any([](const v1::TrainingForecast& one) { return one.has_checkpoint_interval(); });
+  std::vector<Table::Column> columns{{"workers"}, {"training takes"}, {}};
+  columns.back().title = RunsTitle(predictions);
+  if (costs) columns.push_back({"costs"});
+  if (fails) {
+    for (const char* title : {"takes with failures", "failures", "checkpoint every"})
+      columns.push_back({title});
+    if (costs) columns.push_back({"costs then"});
+  }
+  Table table(columns);
+  for (const v1::Prediction& prediction : predictions) {
+    const v1::TrainingForecast& forecast = prediction.forecast();
+    const std::string& currency = forecast.currency_code();
+    std::vector<std::string> row{
+        absl::StrCat(WorkersOf(prediction)), LongDurationText(forecast.duration()),
+        absl::StrCat(LongDurationText(forecast.shortest()), " .. ",
+                     forecast.has_longest() ? LongDurationText(forecast.longest()) : "never")};
+    if (costs) row.push_back(MoneyText(forecast.cost(), currency));
+    if (fails) {
+      const bool ends = forecast.has_expected_duration();
+      row.push_back(ends ? LongDurationText(forecast.expected_duration()) : "never");
+      row.push_back(ends ? NumberText(forecast.expected_failures()) : "");
+      row.push_back(LongDurationText(forecast.checkpoint_interval()));
+      if (costs) row.push_back(ends ? MoneyText(forecast.expected_cost(), currency) : "");
+    }
+    table.AddRow(std::move(row));
+  }
+  return table.Text();
+}
+
 std::string PredictionTable(const Predictions& predictions) {
   const bool regimes =
       std::any_of(predictions.begin(), predictions.end(),
@@ -435,8 +479,8 @@ std::string PredictionTable(const Predictions& predictions) {
     if (regimes) row.push_back(RegimesText(prediction));
     table.AddRow(std::move(row));
   }
-  return table.Text() + PipelineText(predictions) + CertaintyText(predictions) +
-         AssumptionsText(predictions) + WarningsText(predictions);
+  return table.Text() + PipelineText(predictions) + ForecastText(predictions) +
+         CertaintyText(predictions) + AssumptionsText(predictions) + WarningsText(predictions);
 }
 
 }  // namespace stepcast::client

@@ -22,11 +22,8 @@ namespace stepcast::client {
 
 // The help on it.
 inline constexpr char kProfileArgumentHelp[] =
-    "A file with a profile (proto JSON, text or binary, by its content; -: standard input), or the "
-    "name\nof a stored "
-    "one, with or without `profiles/`. What is both is "
-    "the file. A file\nneeds no server; one that is named is sent it with the request, and does "
-    "not\nstore it. With --local it must be a file";
+    "A file with a profile (-: standard input), or the name of a stored one. If both exist, the "
+    "file is used. A file needs no server";
 
 // The help on a FILE that holds a profile.
 inline constexpr char kProfileFileHelp[] =

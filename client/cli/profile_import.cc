@@ -196,7 +196,8 @@ class ImportCommand : public Command {
            "FILE", paths_,
            "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the "
            "nodes, or a table with the columns name, forward_ms, backward_ms, activation_bytes and "
-           "parameter_bytes;\nrun-metadata: serialised RunMetadata of one or more "
+           "parameter_bytes, or a profile of Sailor's as JSON;\nrun-metadata: serialised "
+           "RunMetadata of one or more "
            "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's "
            "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
            "three steps or more with record_shapes=True;\nchakra: a Chakra execution "
@@ -216,7 +217,7 @@ class ImportCommand : public Command {
             CLI::IsMember({"layers", "run-metadata", "timeline", "pytorch", "chakra", "horovod"}));
     app->add_option("--graph", graph_,
                     "A serialised GraphDef: for RunMetadata without partition graphs, or for a "
-                    "timeline's sizes")
+                    "timeline's sizes; of a profile of Sailor's its training configuration")
         ->type_name("FILE");
     app->add_option("--variables", variables_,
                     "Lines `NAME BYTES`: the variables of a timeline that a server keeps")
@@ -234,6 +235,10 @@ class ImportCommand : public Command {
                     "description in a trace of PyTorch; all others are inside a worker (default: "
                     "found by sizes and descriptions)")
         ->type_name("NAME");
+    AddValueOption<int32_t>(*app, "--tensor-parallel", "N",
+                            "Of a profile of Sailor's, the tensor width whose times are taken "
+                            "(default: the only one there is)",
+                            [this](int32_t width) { tensor_parallel_ = width; });
     AddValueOption<double>(
         *app, "--overlap-slowdown", "X",
         "Of several files: what computation took longer by while a collective ran beside it, 1 to "
@@ -367,7 +372,7 @@ class ImportCommand : public Command {
     bool makes_steps;
   };
   static constexpr FormatRow kFormats[] = {
-      {"layers", "measured layers", RecordingFormat::kLayers, false, true},
+      {"layers", "measured layers", RecordingFormat::kLayers, true, true},
       {"run-metadata", "RunMetadata", RecordingFormat::kRunMetadata, true, false},
       {"timeline", "a timeline", RecordingFormat::kTimeline, true, true},
       {"pytorch", "a trace of PyTorch", RecordingFormat::kPyTorch, false, false},
@@ -408,6 +413,7 @@ class ImportCommand : public Command {
     if (!row.takes_graph && !graph_.empty()) return "--graph";
     if (format != RecordingFormat::kTimeline && !variables_.empty()) return "--variables";
     if (format != RecordingFormat::kPyTorch && step_seconds_) return "--step-seconds";
+    if (format != RecordingFormat::kLayers && tensor_parallel_ != 0) return "--tensor-parallel";
     if (format != RecordingFormat::kPyTorch && !data_parallel_group_.empty())
       return "--data-parallel-group";
     return !row.makes_steps && flags_.varies()
@@ -448,6 +454,7 @@ class ImportCommand : public Command {
     if (format == RecordingFormat::kLayers) {
       FillFormat(*header.mutable_layer_profile());
       flags_.FillVariation(*header.mutable_layer_profile());
+      header.mutable_layer_profile()->set_tensor_parallel(tensor_parallel_);
     } else if (format == RecordingFormat::kRunMetadata) {
       FillFormat(*header.mutable_run_metadata());
     } else if (format == RecordingFormat::kHorovod) {
@@ -484,6 +491,7 @@ class ImportCommand : public Command {
   int32_t batch_size_ = 0;
   std::optional<double> step_seconds_;
   std::string data_parallel_group_;
+  int32_t tensor_parallel_ = 0;
   std::optional<double> overlap_slowdown_;
   std::optional<double> collective_slowdown_;
   ImportFlags flags_;

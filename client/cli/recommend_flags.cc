@@ -30,7 +30,7 @@ void RecommendFlags::Declare(CLI::App& app) {
                     request_.set_objective(objective);
                   });
   DeclareConstraints(app);
-  DeclarePrices(app);
+  plan_.Declare(app);
   DeclareCurrent(app);
 }
 
@@ -48,9 +48,6 @@ void RecommendFlags::DeclareConstraints(CLI::App& app) {
                           [&](int32_t servers) { constraints.set_max_parameter_servers(servers); });
   AddValueOption<double>(app, "--min-efficiency", "SHARE", "Least scaling efficiency, 0 to 1",
                          [&](double share) { constraints.set_min_scaling_efficiency(share); });
-  AddValueOption<int64_t>(app, "--examples", "N",
-                          "Examples left to train on: gives time and, with prices, cost",
-                          [&](int64_t examples) { constraints.set_examples(examples); });
   AddParsedOption(
       app, "--deadline", "TIME", "The examples must be done within this: 30m, 8h; needs --examples",
       [](const std::string& text) { return ParseDuration(text); },
@@ -75,20 +72,19 @@ void RecommendFlags::DeclareList(CLI::App& app) {
       });
 }
 
-// Prices are sent where one was given.
-void RecommendFlags::DeclarePrices(CLI::App& app) {
-  AddValueOption<double>(
-      app, "--worker-hour", "AMOUNT", "What a worker costs an hour",
-      [this](double amount) { request_.mutable_prices()->set_worker_hour(amount); });
-  AddValueOption<double>(
-      app, "--server-hour", "AMOUNT", "What a parameter server costs an hour",
-      [this](double amount) { request_.mutable_prices()->set_parameter_server_hour(amount); });
-  AddValueOption<double>(
-      app, "--node-hour", "AMOUNT", "What a node of --workers-per-node workers costs an hour",
-      [this](double amount) { request_.mutable_prices()->set_node_hour(amount); });
-  AddValueOption<std::string>(
-      app, "--currency", "CODE", "What the prices are in, for instance USD",
-      [this](const std::string& code) { request_.mutable_prices()->set_currency_code(code); });
+v1::RecommendWorkersRequest RecommendFlags::request() const {
+  v1::RecommendWorkersRequest request = request_;
+  const v1::TrainingPlan plan = plan_.plan();
+  if (plan_.has_examples()) request.mutable_constraints()->set_examples(plan.examples());
+  if (plan_.has_prices()) {
+    v1::Prices& prices = *request.mutable_prices();
+    prices.set_worker_hour(plan.worker_hour());
+    prices.set_parameter_server_hour(plan.parameter_server_hour());
+    prices.set_node_hour(plan.node_hour());
+    prices.set_currency_code(plan.currency_code());
+  }
+  if (plan.has_failures()) *request.mutable_failures() = plan.failures();
+  return request;
 }
 
 void RecommendFlags::DeclareCurrent(CLI::App& app) {

@@ -2,6 +2,8 @@
 // what a running job has.
 #pragma once
 
+#include "client/cli/plan_flags.h"
+
 #include "stepcast/v1/recommendation.pb.h"
 
 namespace CLI {
@@ -20,14 +22,14 @@ class RecommendFlags {
 
   // The request that the flags describe, without source, scenario and options. Constraints are
   // always set.
-  const v1::RecommendWorkersRequest& request() const { return request_; }
+  v1::RecommendWorkersRequest request() const;
 
  private:
   void DeclareConstraints(CLI::App& app);
-  void DeclarePrices(CLI::App& app);
   void DeclareCurrent(CLI::App& app);
 
-  v1::RecommendWorkersRequest request_;
+  v1::RecommendWorkersRequest request_;  // but for the plan
+  PlanFlags plan_;
 };
 
 }  // namespace stepcast::client

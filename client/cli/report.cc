@@ -180,7 +180,7 @@ class ReportCommand : public Command {
  private:
   std::vector<int32_t> Counts() const {
     if (!counts_.empty()) return counts_;
-    const v1::Constraints& bounds = recommend_.request().constraints();
+    const v1::Constraints bounds = recommend_.request().constraints();
     const int32_t least = std::clamp(bounds.min_workers(), 1, kMaxWorkers);
     const int32_t most = std::clamp(
         bounds.has_max_workers() ? bounds.max_workers() : kDefaultMaxWorkers, least, kMaxWorkers);

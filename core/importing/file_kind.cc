@@ -205,6 +205,11 @@ FileKind KindOfJson(std::string_view text) {
                                      "\"waitingFor\""sv, "\"parameterServers\""sv}) {
     if (Has(text, key)) return FileKind::kProfileJson;
   }
+  // From micro-batch, tensor width and layer to times, as Sailor writes.
+  const size_t first = text.find_first_not_of(" \t\r\n", 1);
+  const bool is_number = first != std::string_view::npos && first + 1 < text.size() &&
+                         text[first] == '"' && text[first + 1] >= '0' && text[first + 1] <= '9';
+  if (text.front() == '{' && is_number) return FileKind::kLayers;
   return FileKind::kJson;
 }
 

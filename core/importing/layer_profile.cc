@@ -97,6 +97,22 @@ std::vector<std::string> NotesOn(const LayerTable& table) {
           "all-reduce; the batch of the profile is that of the table's times."};
 }
 
+std::string NoteOnSizes(int32_t devices) {
+  return absl::StrCat(
+      "Assumed: sizes are of a transformer in float32 (12 h^2 + 13 h parameters a block), of one "
+      "of ",
+      devices, devices == 1 ? " device" : " devices",
+      " that share each layer; a worker is all of them.");
+}
+
+void CheckSailorsAlone(const LayerProfileOptions& options, FaultList& faults) {
+  if (options.tensor_parallel != 0)
+    faults.Add("tensor_parallel",
+               absl::StrCat(options.tensor_parallel, ": only a profile of Sailor's has several"));
+  if (!options.sizes.empty())
+    faults.Add(kAtGraph, "bytes, where only a profile of Sailor's takes a configuration");
+}
+
 ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options,
                        const StepVariation& variation) {
   ProfileDraft draft{.display_name = options.model,
@@ -119,11 +135,19 @@ absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
   ResolveStepVariation(options.variation, 0, limits, faults);
   TrainingGraph graph;
   std::vector<std::string> notes;
-  if (IsLayerTable(text)) {
-    const LayerTable table = ParseLayerTable(text, limits, faults);
+  int32_t devices = 1;
+  const bool is_sailors = IsSailorProfile(text);
+  if (!is_sailors) CheckSailorsAlone(options, faults);
+  if (is_sailors || IsLayerTable(text)) {
+    const LayerTable table =
+        is_sailors
+            ? ParseSailorProfile(text, {options.batch_size, options.tensor_parallel, options.sizes},
+                                 limits, faults, devices)
+            : ParseLayerTable(text, limits, faults);
     if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
     graph = BuildAllReduceGraph(table.layers, table.optimizer_ns);
     notes = NotesOn(table);
+    if (is_sailors) notes.push_back(NoteOnSizes(devices));
   } else {
     const std::vector<MeasuredLayer> measured = ParseLayerGraph(text, limits, faults);
     if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
@@ -138,8 +162,9 @@ absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
   const StepVariation variation =
       ResolveStepVariation(options.variation, graph.operations.size(), limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  absl::StatusOr<Profile> profile =
-      Profile::Create(MakeDraft(std::move(graph), options, variation), limits);
+  ProfileDraft draft = MakeDraft(std::move(graph), options, variation);
+  draft.devices_per_worker = devices;
+  absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);
   if (!profile.ok()) return FaultsError("IMPORT_INVALID", DetailsOf(profile.status()).faults);
   ImportedProfile imported{.profile = *std::move(profile), .notes = std::move(notes)};
   imported.notes.push_back(NoteOn(variation));

@@ -1,11 +1,11 @@
 // Import of layer profiles: measured forward and backward times, parameter bytes and edges, one
 // layer a line.
 //
-// Formats, told by the text itself: a table with a header (layer_table.h), which becomes a step of
-// all-reduce training; or lines `nodeK -- Op -- key=value, ...` with forward_compute_time,
-// backward_compute_time (milliseconds) and parameter_size (bytes), and edges `<tab>nodeA -- nodeB`,
-// which become a step against a parameter server. The node whose Op is Input is data loading: its
-// time is no computation.
+// Formats, told by the text itself: a table with a header, or a profile of Sailor's
+// (layer_table.h), which become a step of all-reduce training; or lines `nodeK -- Op -- key=value,
+// ...` with forward_compute_time, backward_compute_time (milliseconds) and parameter_size (bytes),
+// and edges `<tab>nodeA -- nodeB`, which become a step against a parameter server. The node whose
+// Op is Input is data loading: its time is no computation.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,8 @@ struct LayerProfileOptions {
   int32_t batch_size = 0;        // required
   Platform platform;             // bandwidth is required
   StepVariationDraft variation;  // the text has mean times only
+  int32_t tensor_parallel = 0;   // of a profile of Sailor's; 0: the only one there is
+  std::string sizes;             // likewise, its training configuration; empty: not given
 };
 
 // Makes of a table the operations of BuildAllReduceGraph. Of other text, per layer in graph order:

@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
 
 #include "core/base/quoted.h"
+#include "core/importing/recording_options.h"
 #include "core/importing/units.h"
 
 namespace stepcast {
@@ -43,6 +45,7 @@ constexpr std::array<const char*, kColumns> kColumnNames = {"name",
                                                             "parameter_bytes",
                                                             "kept_bytes",
                                                             "optimizer_ms"};
+constexpr size_t kMostKeys = 32;  // that are named
 constexpr char kSeparators[] = ",;\t";
 
 // The next line of a text, without its end; the text is what follows.
@@ -187,7 +190,152 @@ class TableParser {
   absl::flat_hash_map<std::string, int64_t> line_of_name_;
 };
 
+using Json = ::nlohmann::json;
+
+// The member of an object by a number; null: there is none.
+const Json* MemberOf(const Json& object, int64_t number) {
+  const auto found = object.is_object() ? object.find(absl::StrCat(number)) : object.end();
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string KeysOf(const Json& object) {
+  std::vector<int64_t> keys;
+  for (const auto& [key, value] : object.items()) {
+    int64_t number = 0;
+    if (absl::SimpleAtoi(key, &number)) keys.push_back(number);
+  }
+  std::sort(keys.begin(), keys.end());
+  if (keys.size() > kMostKeys) keys.resize(kMostKeys);
+  return absl::StrJoin(keys, ", ");
+}
+
+// Sizes of a transformer's layers, of one device of a tensor group.
+struct TransformerSizes {
+  int64_t hidden = 0;
+  int64_t sequence = 0;
+  int64_t blocks = 0;
+  int64_t vocabulary = 0;
+  int64_t positions = 0;
+
+  static constexpr int64_t kBytesOfElement = 4;
+
+  int64_t ParameterBytes(int64_t layer, int64_t width) const {
+    int64_t elements = 12 * hidden * hidden + 13 * hidden;
+    if (layer == 0) elements = (vocabulary + positions) * hidden;
+    if (layer == blocks + 1) elements = (vocabulary + 2) * hidden;
+    return kBytesOfElement * elements / width;
+  }
+  int64_t OutputBytes(int64_t layer, int64_t batch) const {
+    return layer > blocks ? 0 : kBytesOfElement * batch * sequence * hidden;
+  }
+};
+
+std::optional<TransformerSizes> SizesIn(std::string_view text, FaultList& faults) {
+  constexpr int64_t kMost = 1 << 20;  // so that bytes of all layers add up
+  const Json config = Json::parse(text.begin(), text.end(), nullptr, false);
+  TransformerSizes sizes;
+  const std::pair<const char*, int64_t*> fields[] = {{"hidden_size", &sizes.hidden},
+                                                     {"sequence_length", &sizes.sequence},
+                                                     {"num_layers", &sizes.blocks},
+                                                     {"vocab_size", &sizes.vocabulary},
+                                                     {"max_position_embeddings", &sizes.positions}};
+  bool is_sound = true;
+  for (const auto& [name, field] : fields) {
+    const auto found = config.is_object() ? config.find(name) : config.end();
+    const bool is_given = config.is_object() && found != config.end();
+    if (is_given && found->is_number_integer() && found->get<int64_t>() >= 1 &&
+        found->get<int64_t>() <= kMost) {
+      *field = found->get<int64_t>();
+    } else if (is_given || field != &sizes.positions) {
+      faults.Add(kAtGraph, absl::StrCat(name, " of the configuration is not a number of 1 to ",
+                                        kMost, ", which the sizes of layers need"));
+      is_sound = false;
+    }
+  }
+  return is_sound ? std::optional(sizes) : std::nullopt;
+}
+
+// The layers of a micro-batch and a tensor width; null, with a fault: there are none.
+const Json* ChosenLayers(const Json& profile, const SailorChoice& choice, FaultList& faults,
+                         int32_t& width) {
+  const Json* const widths = MemberOf(profile, choice.batch_size);
+  if (widths == nullptr) {
+    faults.Add("batch_size", absl::StrCat(choice.batch_size, ": the profile has micro-batches of ",
+                                          KeysOf(profile)));
+    return nullptr;
+  }
+  width = choice.tensor_width;
+  if (width == 0 && widths->is_object() && widths->size() == 1) {
+    const std::string& only = widths->begin().key();
+    if (!absl::SimpleAtoi(only, &width)) width = 0;
+  }
+  const Json* const layers = MemberOf(*widths, width);
+  if (layers == nullptr || width < 1) {
+    faults.Add(
+        "tensor_parallel",
+        absl::StrCat(width == 0 ? "not given" : absl::StrCat(width),
+                     ": of that micro-batch the profile has tensor widths of ", KeysOf(*widths)));
+    return nullptr;
+  }
+  return layers;
+}
+
 }  // namespace
+
+bool IsSailorProfile(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && text[begin] == '{';
+}
+
+LayerTable ParseSailorProfile(std::string_view text, const SailorChoice& choice,
+                              const ProfileLimits& limits, FaultList& faults, int32_t& width) {
+  const Json profile = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (!profile.is_object() || profile.empty()) {
+    faults.Add(kAtRecording,
+               "no JSON of micro-batches, tensor widths and layers, as Sailor writes");
+    return {};
+  }
+  if (choice.sizes.empty())
+    faults.Add(kAtGraph,
+               "not given, and the profile has no sizes of layers: give Sailor's training "
+               "configuration beside it (--graph), JSON with hidden_size, sequence_length, "
+               "num_layers and vocab_size");
+  const Json* const layers = ChosenLayers(profile, choice, faults, width);
+  const auto sizes = choice.sizes.empty() ? std::nullopt : SizesIn(choice.sizes, faults);
+  if (layers == nullptr || !sizes) return {};
+  if (!layers->is_object() || static_cast<int64_t>(layers->size()) != sizes->blocks + 2) {
+    faults.Add(kAtRecording,
+               absl::StrCat("it has ", layers->size(), " layers, where the configuration's ",
+                            sizes->blocks, " blocks have an embedding and a head besides"));
+    return {};
+  }
+  LayerTable table;
+  const double longest = static_cast<double>(limits.max_step_ns) / 1e9;
+  for (int64_t layer = 0; layer < sizes->blocks + 2; ++layer) {
+    const Json* const times = MemberOf(*layers, layer);
+    const bool is_sound =
+        times != nullptr && times->is_array() && times->size() == 3 &&
+        std::all_of(times->begin(), times->end(), [longest](const Json& time) {
+          return time.is_number() && time.get<double>() >= 0 && time.get<double>() <= longest;
+        });
+    if (!is_sound) {
+      faults.Add(kAtRecording,
+                 absl::StrCat("layer ", layer, " is not a list of three times of 0 to ", longest,
+                              " seconds"));
+      return {};
+    }
+    const auto ns = [times](size_t at) { return std::llround((*times)[at].get<double>() * 1e9); };
+    TrainingLayer& made = table.layers.emplace_back();
+    made.name = absl::StrCat(layer);
+    if (layer > 0) made.inputs = {static_cast<int32_t>(layer) - 1};
+    made.forward_ns = ns(0);
+    made.backward_ns = ns(1);
+    made.output_bytes = sizes->OutputBytes(layer, choice.batch_size);
+    made.parameters = {{made.name, sizes->ParameterBytes(layer, width)}};
+    table.optimizer_ns += ns(2);
+  }
+  return table;
+}
 
 bool IsLayerTable(std::string_view text) {
   while (!text.empty()) {

@@ -17,6 +17,25 @@ struct LayerTable {
   int64_t optimizer_ns = 0;
 };
 
+// The entry of a Sailor's profile that is meant.
+struct SailorChoice {
+  int32_t batch_size = 0;    // the micro-batch
+  int32_t tensor_width = 0;  // 0: the only one there is of that micro-batch
+  std::string_view sizes;    // the text of Sailor's training configuration; empty: not given
+};
+
+// True if the text may be a profile of Sailor's: an object of JSON.
+bool IsSailorProfile(std::string_view text);
+
+// JSON of micro-batch, tensor width and layer, to the seconds of its forward and backward pass and
+// of its optimizer. Sizes are those of a transformer in float32, from hidden_size,
+// sequence_length, num_layers, vocab_size and max_position_embeddings (0 where it is not given) of
+// the configuration: the first layer is its embedding, the last its head. `width` is the tensor
+// width chosen. Adds faults at `recording`, `graph` (of the configuration), `batch_size` and
+// `tensor_parallel`; the result is then of no use. Source: eth-easl/sailor, its profiler's files.
+LayerTable ParseSailorProfile(std::string_view text, const SailorChoice& choice,
+                              const ProfileLimits& limits, FaultList& faults, int32_t& width);
+
 // True if the first line that is neither blank nor a comment names columns of such a table.
 bool IsLayerTable(std::string_view text);
 

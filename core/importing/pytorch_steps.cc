@@ -95,6 +95,8 @@ class TracedStepsFinder {
     return links_[static_cast<size_t>(&content - contents_.data())];
   }
   void CutLinks(const StepContent& content, StepCuts& step) const;
+  bool TakeCompression(const std::vector<Gradient>& gradients,
+                       const std::vector<SentTensor>& buckets, bool are_known);
   absl::Status ChooseUnits();
   void SendGradients(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets,
                      const BucketMembers& members);
@@ -360,6 +362,20 @@ void TracedStepsFinder::SendAsRecorded(const std::vector<SentTensor>& buckets, c
                                       "; other buckets cannot be asked for."));
 }
 
+// False where not all gradients are compressed alike.
+bool TracedStepsFinder::TakeCompression(const std::vector<Gradient>& gradients,
+                                        const std::vector<SentTensor>& buckets, bool are_known) {
+  const std::optional<double> share = SentShare(gradients, buckets);
+  if (!share) return false;
+  if (!are_known) return true;
+  found_.sent_share = *share;
+  found_.notes.push_back(absl::StrFormat(
+      "Found a hook that compresses gradients: %.4g bytes are sent of each of theirs. Limits of "
+      "buckets are of the gradients, times of what is sent.",
+      *share));
+  return true;
+}
+
 absl::Status TracedStepsFinder::ChooseUnits() {
   const StepContent& content = contents_.front();
   const std::vector<Gradient>& gradients = content.gradients;
@@ -396,19 +412,10 @@ absl::Status TracedStepsFinder::ChooseUnits() {
   const char* why =
       has_shapes ? "they do not add up from gradients in the order in which these became ready"
                  : "the gradients' sizes were not recorded (record_shapes=True)";
-  if (has_type && has_bucket_sizes && AreCompressed(gradients, buckets)) {
-    const std::optional<double> share = SentShare(gradients, buckets);
-    if (!share) {
-      members.reset();
-      why = "a hook sends the gradients in other types, some smaller than others";
-    } else if (members) {
-      found_.sent_share = *share;
-      found_.notes.push_back(
-          absl::StrFormat("Found a hook that compresses gradients: %.4g bytes are sent of each of "
-                          "theirs. Limits of "
-                          "buckets are of the gradients, times of what is sent.",
-                          *share));
-    }
+  if (has_type && has_bucket_sizes && AreCompressed(gradients, buckets) &&
+      !TakeCompression(gradients, buckets, members.has_value())) {
+    members.reset();
+    why = "a hook sends the gradients in other types, some smaller than others";
   }
   if (buckets.empty()) {
     for (size_t i = 0; i < gradients.size(); ++i)

@@ -408,8 +408,10 @@ class ForwardPass {
   // The last operation that reads a storage. One that was to be read again and was not found is
   // taken to be read by the next operation that joins tensors of its size, as residuals are joined.
   size_t LastReadOf(const Storage& storage) const {
+    constexpr size_t kFarthest = 4096;
     if (storage.awaited == 0) return storage.last_read_by;
-    for (size_t i = storage.last_read_by + 1; i < runs_.size(); ++i) {
+    const size_t end = std::min(runs_.size(), storage.last_read_by + kFarthest);
+    for (size_t i = storage.last_read_by + 1; i < end; ++i) {
       if (runs_[i].reads.size() > 1 &&
           std::any_of(runs_[i].reads.begin(), runs_[i].reads.end(), [&](size_t read) {
             return storages_[read].elements == storage.elements && storages_[read].made_by;

@@ -30,9 +30,9 @@ class AssumptionTeller {
     } else {
       TellOfCollectives(scenario_.all_reduce());
     }
-    if (scenario_.pipeline.has_value()) TellOfPipeline(*scenario_.pipeline);
     if (scenario_.change != nullptr)
       told_.insert(told_.end(), scenario_.change->told.begin(), scenario_.change->told.end());
+    if (scenario_.pipeline.has_value()) TellOfPipeline(*scenario_.pipeline);
     return std::move(told_);
   }
 

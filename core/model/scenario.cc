@@ -14,6 +14,7 @@
 #include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
+#include "core/model/job_change.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/validate_profile.h"
 
@@ -48,8 +49,14 @@ class ScenarioResolver {
     if (!LinkRateIsMeasured()) scenario_.assumed.Add(Assumed::kLinkRate);
     ResolveStartOffsets();
     ResolveWorkerGroups();
-    if (draft_.pipeline.has_value()) ResolveOfPipeline();
     scenario_.change = profile_.change();
+    if (draft_.pipeline.has_value()) ResolveOfPipeline();
+    if (draft_.pipeline.has_value() && scenario_.change != nullptr &&
+        scenario_.change->change.accumulate.value_or(1) != 1) {
+      faults_.Add("change.accumulate",
+                  absl::StrCat(*scenario_.change->change.accumulate,
+                               ", and a pipeline, whose micro_batches add up already"));
+    }
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
     return std::move(scenario_);
   }

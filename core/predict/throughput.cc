@@ -100,9 +100,11 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
       faults.Add("options.horizon", "FIRST_SECONDS is not of pipelines");
     query.scenarios.push_back(*std::move(scenario));
   }
+  if (draft.plan.has_value()) CheckPlan("plan", *draft.plan, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *std::move(options);
+  query.plan = draft.plan;
   return query;
 }
 
@@ -140,21 +142,25 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
   size_t next = 0;
   std::optional<Pipeline> planned;
   PipelinePlan plan;
-  for (size_t i = 0; i < query.scenarios.size(); ++i) {
-    if (query.scenarios[i].pipeline.has_value()) {
-      if (planned != query.scenarios[i].pipeline) plan = PlanPipeline(profile, query.scenarios[i]);
-      planned = query.scenarios[i].pipeline;
+  for (const Scenario& scenario : query.scenarios) {
+    if (scenario.pipeline.has_value()) {
+      if (planned != scenario.pipeline) plan = PlanPipeline(profile, scenario);
+      planned = scenario.pipeline;
       absl::StatusOr<PipelinePredictor::Answer> made =
-          pipelines.Predict(query.scenarios[i], plan, stop, executor);
+          pipelines.Predict(scenario, plan, stop, executor);
       if (!made.ok()) return made.status();
       answer.predictions.push_back(std::move(made->prediction));
       answer.simulation.Add(
           {.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
-      continue;
+    } else {
+      answer.predictions.push_back(points.Summarize(wanted[next++]));
+      // An equal scenario's may have been assumed where this one's were asked for.
+      answer.predictions.back().scenario.assumed = scenario.assumed;
     }
-    answer.predictions.push_back(points.Summarize(wanted[next++]));
-    // An equal scenario's may have been assumed where this one's were asked for.
-    answer.predictions.back().scenario.assumed = query.scenarios[i].assumed;
+    if (!query.plan.has_value()) continue;
+    Prediction& told = answer.predictions.back();
+    told.forecast = ForecastOf(*query.plan, told.scenario, told.examples_per_second,
+                               told.run_interval.lower, told.run_interval.upper);
   }
   return answer;
 }

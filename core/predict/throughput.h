@@ -19,6 +19,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/training_plan.h"
 #include "core/predict/what_if.h"
 
 namespace stepcast {
@@ -196,7 +197,8 @@ struct Prediction {
   std::vector<Regime> regimes;
   std::optional<CollectiveReport> collectives;  // none with parameter servers, nor of pipelines
   std::optional<PipelineReport> pipeline;
-  int64_t devices = 0;  // of all workers
+  int64_t devices = 0;                       // of all workers
+  std::optional<TrainingForecast> forecast;  // of the query's plan
 };
 
 // The number that a decision should rest on: examples_per_second, but where all runs of the start
@@ -215,12 +217,14 @@ struct ThroughputDraft {
   std::vector<int32_t> worker_counts;
   std::optional<ScenarioDraft> scenario;
   SimulationOptionsDraft options;
+  std::optional<TrainingPlan> plan;
 };
 
 // A checked request.
 struct ThroughputQuery {
   std::vector<Scenario> scenarios;
   SimulationOptions options;
+  std::optional<TrainingPlan> plan;
 };
 
 inline constexpr size_t kMaxScenarios = 1024;

@@ -6,7 +6,6 @@ namespace stepcast {
 
 namespace {
 
-constexpr double kSecondsPerHour = 3600;
 // Smaller differences, as a share, read as equal numbers.
 constexpr double kReadsAsEqual = 0.0005;
 
@@ -36,12 +35,8 @@ double Weighing::EffectivePace(const Choice& choice, double examples_per_second)
 }
 
 double Weighing::MoneyPerSecond(const Choice& choice) const {
-  const Scenario& scenario = query_.server_choices.front();
-  const int32_t per_node = scenario.has_servers() ? 1 : scenario.all_reduce().workers_per_node;
-  const int32_t nodes = (choice.workers - 1) / per_node + 1;
-  return (choice.workers * query_.prices->worker_hour + nodes * query_.prices->node_hour +
-          choice.parameter_servers * query_.prices->parameter_server_hour) /
-         kSecondsPerHour;
+  return stepcast::MoneyPerSecond(*query_.prices, query_.server_choices.front(), choice.workers,
+                                  choice.parameter_servers);
 }
 
 Outcome Weighing::OutcomeOf(const Choice& choice, const Pace& pace) const {
@@ -50,8 +45,10 @@ Outcome Weighing::OutcomeOf(const Choice& choice, const Pace& pace) const {
     if (missed_by > 0) outcome.broken.push_back({.kind = kind, .missed_by = missed_by});
   };
   if (query_.examples.has_value()) {
-    const double seconds =
+    double seconds =
         static_cast<double>(*query_.examples) / EffectivePace(choice, pace.examples_per_second);
+    if (query_.failures.has_value())
+      seconds = query_.failures->ExpectedSeconds(seconds, choice.workers);
     outcome.duration_seconds = seconds;
     if (query_.deadline_seconds.has_value())
       keep(ConstraintKind::kDeadline, seconds / *query_.deadline_seconds - 1);

@@ -179,30 +179,17 @@ void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   }
 }
 
-void CheckPrices(const RecommendationDraft& draft, RequestFaults& faults) {
+void CheckCosts(const RecommendationDraft& draft, RequestFaults& faults) {
   const bool needed = draft.objective == Objective::kMinCost;
   if (!draft.prices.has_value()) {
     if (needed) faults.Add("prices", "unset, but objective MIN_COST needs them");
     return;
   }
   const MachinePrices& prices = *draft.prices;
-  if (!IsAmount(prices.worker_hour))
-    faults.Add("prices.worker_hour",
-               absl::StrCat(prices.worker_hour, " is no amount of at least 0"));
-  if (!IsAmount(prices.parameter_server_hour)) {
-    faults.Add("prices.parameter_server_hour",
-               absl::StrCat(prices.parameter_server_hour, " is no amount of at least 0"));
-  }
-  if (!IsAmount(prices.node_hour)) {
-    faults.Add("prices.node_hour", absl::StrCat(prices.node_hour, " is no amount of at least 0"));
-  }
+  CheckPrices("prices", prices, faults);
   if (needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0 &&
       prices.node_hour == 0) {
     faults.Add("prices", "all 0, but objective MIN_COST needs a price to compare by");
-  }
-  if (prices.currency_code.size() > kMaxCurrencyCode) {
-    faults.Add("prices.currency_code", absl::StrCat("has ", prices.currency_code.size(),
-                                                    " characters, more than ", kMaxCurrencyCode));
   }
 }
 
@@ -331,7 +318,8 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   faults.AddPart("options", options.status());
   if (counts.valid && !query.server_choices.empty()) CheckNodes(query, draft, faults);
   CheckGoals(draft, faults);
-  CheckPrices(draft, faults);
+  CheckCosts(draft, faults);
+  if (draft.failures.has_value()) CheckFailures("failures", *draft.failures, faults);
   CheckCurrent(draft, faults);
   if (absl::Status status = std::move(faults).ToStatus("RECOMMENDATION_INVALID"); !status.ok())
     return status;
@@ -342,6 +330,7 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   query.budget = draft.budget;
   query.min_scaling_efficiency = draft.min_scaling_efficiency.value_or(0);
   query.prices = draft.prices;
+  query.failures = draft.failures;
   query.current = draft.current;
   // Where nobody says how many servers it has, it has what the profile was recorded with, or what
   // the scenario says.

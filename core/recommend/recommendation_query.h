@@ -14,18 +14,11 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/training_plan.h"
 
 namespace stepcast {
 
 enum class Objective : uint8_t { kKnee, kMaxThroughput, kMinCost, kMinTime };
-
-// The prices of machines.
-struct MachinePrices {
-  double worker_hour = 0;
-  double parameter_server_hour = 0;
-  double node_hour = 0;  // of all_reduce.workers_per_node workers; begun ones are paid for
-  std::string currency_code;
-};
 
 // The allocation of a running job, and the cost of changing it.
 struct CurrentAllocation {
@@ -48,6 +41,7 @@ struct RecommendationDraft {
   std::optional<double> budget;
   std::optional<double> min_scaling_efficiency;
   std::optional<MachinePrices> prices;
+  std::optional<Failures> failures;
   std::optional<CurrentAllocation> current;
 };
 
@@ -64,6 +58,7 @@ struct RecommendationQuery {
   std::optional<double> budget;
   double min_scaling_efficiency = 0;
   std::optional<MachinePrices> prices;
+  std::optional<Failures> failures;
   std::optional<CurrentAllocation> current;
 
   // True if so many workers may be chosen: they are within the bounds or the list and, where they

@@ -9,8 +9,9 @@ readonly directory="$1" stepcast="$2" stepcastd="$3" plugin="$4"
 rm -rf "$directory"
 mkdir -p "$directory"
 
-# help PROGRAM [COMMAND...]: as it is on any machine.
-help() { env -i PATH=/usr/bin:/bin HOME='~' "$@" --help; }
+# help PROGRAM [COMMAND...]: as it is on any machine; of stepcast's commands with all flags.
+help() { env -i PATH=/usr/bin:/bin HOME='~' "$@" "$(flag "$@")"; }
+flag() { if [[ "$1" == "$stepcast" && "${2:-}" != --version ]]; then echo --help-all; else echo --help; fi; }
 
 # page SECTION SEE-ALSO PROGRAM [COMMAND...]
 page() {
@@ -22,7 +23,7 @@ page() {
   about="$(help "$@" | sed -n '1{s/[.:] .*//;s/\.$//;p}')"
   # As a shell reads it: help2man runs it by one.
   env -i PATH=/usr/bin:/bin HOME='~' ${SOURCE_DATE_EPOCH:+"SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH"} \
-    help2man --no-info --section="$section" --name="$about" --source="$version" --version-string="$name ${version##* }" \
+    help2man --no-info --help-option="$(flag "$@")" --section="$section" --name="$about" --source="$version" --version-string="$name ${version##* }" \
     --include=<(printf '[SEE ALSO]\n%s\n' "$see_also") "$*" |
     # Examples keep their lines.
     sed '/^\.SH EXAMPLES/,/^\.SH "SEE/s/^\.IP$/&\n.nf/' | gzip -9n >"$directory/$name.$section.gz"

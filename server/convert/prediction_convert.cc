@@ -3,6 +3,7 @@
 #include <google/protobuf/repeated_field.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -56,6 +57,36 @@ v1::CollectiveReport ReportToWire(const CollectiveReport& report) {
   return wire;
 }
 
+TrainingPlan PlanOf(const v1::TrainingPlan& wire, FaultList& faults) {
+  TrainingPlan plan{.examples = wire.examples()};
+  if (wire.has_worker_hour() || wire.has_parameter_server_hour() || wire.has_node_hour() ||
+      !wire.currency_code().empty()) {
+    plan.prices = MachinePrices{.worker_hour = wire.worker_hour(),
+                                .parameter_server_hour = wire.parameter_server_hour(),
+                                .node_hour = wire.node_hour(),
+                                .currency_code = wire.currency_code()};
+  }
+  if (wire.has_failures()) plan.failures = FailuresOf(wire.failures(), "plan.failures", faults);
+  return plan;
+}
+
+v1::TrainingForecast ForecastToWire(const TrainingForecast& forecast) {
+  v1::TrainingForecast wire;
+  *wire.mutable_duration() = DurationOf(std::min(forecast.seconds, kLongestSeconds));
+  *wire.mutable_shortest() = DurationOf(std::min(forecast.shortest_seconds, kLongestSeconds));
+  if (std::isfinite(forecast.longest_seconds))
+    *wire.mutable_longest() = DurationOf(std::min(forecast.longest_seconds, kLongestSeconds));
+  if (forecast.cost.has_value()) wire.set_cost(*forecast.cost);
+  wire.set_currency_code(forecast.currency_code);
+  if (!forecast.interval_seconds.has_value()) return wire;
+  *wire.mutable_checkpoint_interval() = DurationOf(*forecast.interval_seconds);
+  if (!std::isfinite(*forecast.expected_seconds)) return wire;
+  wire.set_expected_failures(*forecast.expected_failures);
+  *wire.mutable_expected_duration() = DurationOf(*forecast.expected_seconds);
+  if (forecast.expected_cost.has_value()) wire.set_expected_cost(*forecast.expected_cost);
+  return wire;
+}
+
 }  // namespace
 
 v1::ConfidenceInterval ToWire(const Interval& interval) {
@@ -106,6 +137,23 @@ ProfileSource ChangeOf(const v1::JobChange& wire) {
   return source;
 }
 
+Failures FailuresOf(const v1::Failures& wire, const std::string& path, FaultList& faults) {
+  const auto seconds = [&](bool given, const google::protobuf::Duration& time, const char* field) {
+    return given ? FromWire(time, absl::StrCat(path, ".", field), faults) : std::nullopt;
+  };
+  return {
+      .worker_seconds_between = seconds(wire.has_worker_mean_time_between(),
+                                        wire.worker_mean_time_between(), "worker_mean_time_between")
+                                    .value_or(0),
+      .checkpoint_seconds =
+          seconds(wire.has_checkpoint_time(), wire.checkpoint_time(), "checkpoint_time")
+              .value_or(0),
+      .restart_seconds =
+          seconds(wire.has_restart_time(), wire.restart_time(), "restart_time").value_or(0),
+      .interval_seconds = seconds(wire.has_checkpoint_interval(), wire.checkpoint_interval(),
+                                  "checkpoint_interval")};
+}
+
 PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire) {
   PredictThroughputCall call{.source = SourceOf(wire)};
   FaultList faults;
@@ -121,6 +169,7 @@ PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire) {
   draft.worker_counts = {wire.worker_counts().begin(), wire.worker_counts().end()};
   if (wire.has_scenario()) draft.scenario = FromWire(wire.scenario(), "scenario", faults);
   draft.options = FromWire(wire.options(), "options", faults);
+  if (wire.has_plan()) draft.plan = PlanOf(wire.plan(), faults);
   call.faults = std::move(faults).Take();
   return call;
 }
@@ -161,6 +210,8 @@ v1::Prediction ToWire(const Prediction& prediction) {
   *wire.mutable_confidence_interval() = ToWire(prediction.confidence_interval);
   *wire.mutable_step_time() = StepTimeToWire(prediction.step_time);
   wire.set_speedup(prediction.speedup);
+  if (prediction.forecast.has_value())
+    *wire.mutable_forecast() = ForecastToWire(*prediction.forecast);
   wire.set_scaling_efficiency(prediction.scaling_efficiency);
   for (const ResourceUtilization& utilization : prediction.utilization)
     *wire.add_utilization() = UtilizationToWire(utilization);

@@ -356,6 +356,7 @@ LayerProfileOptions LayerOptionsOf(const v1::LayerProfileOptions& wire) {
   options.batch_size = wire.batch_size();
   options.platform = FromWire(wire.platform());
   options.variation = VariationOf(wire);
+  options.tensor_parallel = wire.tensor_parallel();
   return options;
 }
 

@@ -44,5 +44,7 @@ std::optional<double> FromWire(const google::protobuf::Duration& wire, const std
                                FaultList& faults);
 // To the nearest nanosecond. REQUIRES: finite and within a Duration's range.
 google::protobuf::Duration DurationOf(double seconds);
+// The longest time that a Duration can hold.
+inline constexpr double kLongestSeconds = 315'576'000'000;
 
 }  // namespace stepcast::server

@@ -1,6 +1,7 @@
 #include "server/convert/search_convert.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -43,12 +44,9 @@ void ReadConstraints(const v1::Constraints& wire, RecommendationDraft& draft, Fa
     draft.min_scaling_efficiency = wire.min_scaling_efficiency();
 }
 
-// The longest time that a Duration can hold.
-constexpr double kLongestSeconds = 315'576'000'000;
-
 v1::FrontierOutcome OutcomeToWire(const Outcome& outcome) {
   v1::FrontierOutcome wire;
-  if (outcome.cost) wire.set_cost(*outcome.cost);
+  if (outcome.cost && std::isfinite(*outcome.cost)) wire.set_cost(*outcome.cost);
   if (outcome.duration_seconds)
     *wire.mutable_duration() = DurationOf(std::min(*outcome.duration_seconds, kLongestSeconds));
   wire.set_keeps_constraints(outcome.broken.empty());
@@ -83,6 +81,7 @@ RecommendWorkersCall FromWire(const v1::RecommendWorkersRequest& wire) {
   ReadConstraints(wire.constraints(), draft, faults);
   if (wire.has_prices()) draft.prices = PricesOf(wire.prices());
   if (wire.has_current()) draft.current = CurrentOf(wire.current());
+  if (wire.has_failures()) draft.failures = FailuresOf(wire.failures(), "failures", faults);
   call.faults = std::move(faults).Take();
   return call;
 }

@@ -131,8 +131,12 @@ struct Importer {
               "one of layer_profile, model_zoo, run_metadata, timeline, pytorch, chakra and "
               "horovod is required"}});
   }
-  absl::StatusOr<ImportedProfile> operator()(const LayerProfileOptions& options) const {
-    if (absl::Status status = CheckNoGraph("a layer profile"); !status.ok()) return status;
+  absl::StatusOr<ImportedProfile> operator()(LayerProfileOptions options) const {
+    if (bytes.graph != nullptr) {
+      absl::StatusOr<std::string> sizes = ReadText(*bytes.graph);
+      if (!sizes.ok()) return sizes.status();
+      options.sizes = *std::move(sizes);
+    }
     const absl::StatusOr<std::string> text = ReadText(bytes.recording);
     if (!text.ok()) return text.status();
     return Under("header.layer_profile", ImportLayerProfile(*text, options, limits));

@@ -158,7 +158,7 @@ class SharedTest(unittest.TestCase):
         (mounted,) = [volume["secret"]["secretName"] for volume in pod("shared")["volumes"] if "secret" in volume]
         self.assertEqual(secret, mounted)
         self.assertEqual(resources("Secret"), [])
-        self.assertIn(f"create secret generic {secret} ", text("deploy/README.md"))
+        self.assertIn(f"create secret generic {secret} ", text("deploy/docs/kubernetes.md"))
 
     def test_of_the_network_only_names_and_the_database_are_called(self):
         rules = [rule for policy in resources("NetworkPolicy") for rule in policy["spec"].get("egress", [])]
@@ -171,7 +171,7 @@ class TlsTest(unittest.TestCase):
     def test_keys_and_tokens_are_not_for_everybody(self):
         for volume in tls()["volumes"]:
             self.assertEqual(volume["secret"]["defaultMode"] & 0o7, 0, volume["name"])
-            self.assertIn(volume["secret"]["secretName"], text("deploy/README.md"))
+            self.assertIn(volume["secret"]["secretName"], text("deploy/docs/kubernetes.md"))
 
     def test_files_are_where_their_secrets_are_mounted(self):
         (patch,) = tls()["containers"]
@@ -307,10 +307,10 @@ class ProfileSyncTest(unittest.TestCase):
         (made,) = spec["containers"]
         (mount,) = made["volumeMounts"]
         self.assertEqual(volume["secret"]["defaultMode"] & 0o7, 0)
-        self.assertIn(f"create secret generic {volume['secret']['secretName']} ", text("deploy/README.md"))
+        self.assertIn(f"create secret generic {volume['secret']['secretName']} ", text("deploy/docs/kubernetes.md"))
         for variable in made["env"]:
             self.assertEqual(os.path.dirname(variable["value"]), mount["mountPath"])
-            self.assertIn(f"--from-file={os.path.basename(variable['value'])}=", text("deploy/README.md"))
+            self.assertIn(f"--from-file={os.path.basename(variable['value'])}=", text("deploy/docs/kubernetes.md"))
 
 
 @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")

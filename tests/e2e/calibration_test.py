@@ -154,6 +154,39 @@ class CollectivesTest(ServerTest):
                     self.assertLess(reply.relative_residual, 0.04)
                     self.assertLess(statistics.mean(abs(row.bias) for row in reply.by_workers), 0.06)
 
+    def test_points_that_follow_no_line_come_back_as_they_are(self):
+        rows = benchmark(4, self.LINK, outliers=0)
+        for row in rows:
+            # As where a library takes another protocol from some size on, and again another.
+            row["seconds"] *= 5 if 1 << 14 < row["size_bytes"] < 1 << 22 else 1
+        reply = self.server.predictions.FitCollectives(asked(rows))
+        reasons = calibration_pb2.FitCollectivesResponse.Warning
+        self.assertIn(reasons.POINTS_FOLLOW_NO_LINE, [warning.reason for warning in reply.warnings])
+        job = reply.scenario.all_reduce
+        self.assertEqual(job.algorithm, job.MEASURED)
+        self.assertFalse(job.HasField("latency_seconds"))
+        key = lambda each: (each.kind, each.workers, each.size_bytes)
+        self.assertEqual(sorted(map(key, job.measured)), sorted(set(map(key, asked(rows).measurements))))
+        with tempfile.TemporaryDirectory(prefix="stepcast-fit-") as folder:
+            path, profile = os.path.join(folder, "benchmark.json"), os.path.join(folder, "layers.csv")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(rows, file)
+            fitted = subprocess.run([os.environ["STEPCAST"], "profile", "fit-collectives", path], capture_output=True, text=True, check=False)
+            self.assertEqual(fitted.returncode, 0, fitted.stderr)
+            self.assertIn("use it with --measured FILE", fitted.stdout)
+            with open(profile, "w", encoding="utf-8") as file:
+                file.write("name,forward_ms,backward_ms,parameter_bytes\na,1,2,1000000\n")
+            saved = os.path.join(folder, "layers.json")
+            imported = subprocess.run([os.environ["STEPCAST"], "profile", "import", profile, "--batch-size", "4", "--bandwidth", "1Gbit/s", "--save", saved], capture_output=True, text=True, check=False)
+            self.assertEqual(imported.returncode, 0, imported.stderr)
+            command = [os.environ["STEPCAST"], "predict", saved, "--workers", "4", "--measured"]
+            done = subprocess.run([*command, path, "--output", "json"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["predictions"][0]["scenario"]["allReduce"]["algorithm"], "MEASURED")
+            refused = subprocess.run([*command, profile], capture_output=True, text=True, check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn("layers.csv", refused.stderr)
+
     def test_the_command_line_says_the_same_with_and_without_a_server(self):
         rows = benchmark(3, self.LINK)
         with tempfile.TemporaryDirectory(prefix="stepcast-fit-") as folder:

@@ -1,8 +1,9 @@
-"""`stepcast completion bash` in a real bash: every command and option that the help shows is completed, and nothing else is."""
+"""`stepcast completion` in a real bash, zsh and fish: every command and option that the help shows is completed, and nothing else is."""
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -16,7 +17,7 @@ def stepcast(*arguments, **options):
 
 def help_of(path):
     """The commands below, and the options, that the help of a command shows."""
-    text = stepcast(*path, "--help").stdout
+    text = stepcast(*path, "--help-all").stdout
     commands = re.search(r"^Subcommands:\n((?:  .*\n)*)", text, re.M)
     options = re.findall(r"^  ((?:-\w,)?--[a-z0-9-]+)", text, re.M)
     return re.findall(r"^  ([a-z-]+)", commands[1], re.M) if commands else [], {name for names in options for name in names.split(",")}
@@ -73,7 +74,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(
             words,
             [["table", "json"], ["table", "json"], ["json"], ["--output=table"], ["recorded", "random", "reverse"], ["layers", "run-metadata", "timeline", "pytorch", "chakra", "horovod"],
-             ["bash"], [], ["--server", "--server-hour", "--servers"]])  # fmt: skip
+             ["bash", "zsh", "fish"], [], ["--server", "--server-hour", "--servers"]])  # fmt: skip
 
     def test_every_model_that_is_completed_is_in_the_zoo(self):
         (models,) = self.complete(["profile", "zoo", ""])
@@ -101,16 +102,91 @@ class CompletionTest(unittest.TestCase):
             self.assertEqual([sorted(answer) for answer in words], [both, both, both, both, []])
 
     def test_a_shell_that_is_not_known_is_named(self):
-        refused = stepcast("completion", "zsh")
+        refused = stepcast("completion", "tcsh")
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("zsh", refused.stderr)
-        self.assertIn("bash", refused.stderr)
+        for name in ("tcsh", "bash", "zsh", "fish"):
+            self.assertIn(name, refused.stderr)
 
     def test_the_program_completes_itself(self):
         # As the README says it.
         program = 'PATH="$1:$PATH"; source <(stepcast completion bash); complete -p stepcast'
         done = subprocess.run(["bash", "--norc", "-c", program, "bash", os.path.dirname(STEPCAST)], capture_output=True, text=True, check=True)
         self.assertEqual(done.stdout, "complete -F _stepcast stepcast\n")
+
+
+class OtherShells:
+    """The same of a shell whose `complete` a class has: the candidates for a line, a list of words the last of which is being written."""
+
+    def test_every_command_and_option_of_the_help_is_completed(self):
+        found = tree()
+        parents = [path for path, (below, _) in found.items() if below]
+        for path, answer in zip(parents, self.complete(*((*path, "") for path in parents)), strict=True):
+            self.assertEqual(set(answer), set(found[path][0]), path)
+        for path, answer in zip(found, self.complete(*((*path, "--") for path in found)), strict=True):
+            self.assertEqual(set(answer), {option for option in found[path][1] if option.startswith("--")}, path)
+
+    def test_commands_are_found_behind_options_and_their_values(self):
+        words = self.complete(["--output", "json", "jo"], ["--timeout", "profile", "pro"], ["job", "--server", "host", "st"], ["job", "start", "predict", "--wa"])
+        self.assertEqual([sorted(answer) for answer in words], [["job"], ["profile"], ["start"], ["--wait", "--warmup"]])
+
+    def test_values_are_those_of_the_type(self):
+        words = self.complete(["--output", ""], ["predict", "x", "--order", "r"], ["completion", ""], ["predict", "--workers", ""], ["--output=t"])
+        self.assertEqual([sorted(answer) for answer in words[:3]], [["json", "table"], ["random", "recorded", "reverse"], ["bash", "fish", "zsh"]])
+        self.assertEqual(words[3], [])
+        self.assertEqual([word.removeprefix("--output=") for word in words[4]], ["table"])
+
+    def test_files_are_completed_where_one_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.json", "a.svg"):
+                with open(os.path.join(folder, name), "w", encoding="utf-8"):
+                    pass
+            words = self.complete(["predict", "a."], ["--tls-ca", "a."], ["job", "get", "a."], folder=folder)
+            self.assertEqual([sorted(answer) for answer in words], [["a.json", "a.svg"], ["a.json", "a.svg"], []])
+
+
+@unittest.skipUnless(shutil.which("zsh"), "there is no zsh: ./dev test installs it")
+class ZshTest(OtherShells, unittest.TestCase):
+    # zsh's own functions that keep candidates print them; it would leave out those that do not begin as the word does.
+    STUBS = """
+compdef() {}
+_files() { print -rl -- ${PREFIX}*(N) }
+compset() { PREFIX="${PREFIX#*=}" }
+compadd() { shift; local each; for each in "$@"; do [[ "$each" == "$PREFIX"* ]] && print -r -- "$each"; done }
+ask() { words=("$@"); CURRENT=$#; PREFIX="${words[CURRENT]}"; _stepcast; print . }
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.script = stepcast("completion", "zsh", check=True).stdout
+
+    def complete(self, *lines, folder="/"):
+        program = self.STUBS + self.script + "\n".join("ask stepcast " + shlex.join(line) for line in lines)
+        done = subprocess.run(["zsh", "-f", "-c", program], cwd=folder, capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        return [[word for word in answer.splitlines() if word] for answer in done.stdout.split(".\n")[:-1]]
+
+
+@unittest.skipUnless(shutil.which("fish"), "there is no fish: ./dev test installs it")
+class FishTest(OtherShells, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.script = stepcast("completion", "fish", check=True).stdout
+
+    def complete(self, *lines, folder="/"):
+        with tempfile.TemporaryDirectory() as home:
+            program = self.script + "\n".join(f'complete -C "stepcast {" ".join(line)}"; echo .' for line in lines)
+            done = subprocess.run(
+                ["fish", "--no-config"], input=program, cwd=folder, capture_output=True, text=True, check=True, env={**os.environ, "HOME": home}
+            )
+        self.assertEqual(done.stderr, "")
+        answers, answer = [], []
+        for line in done.stdout.splitlines():
+            if line == ".":
+                answers.append(answer)
+                answer = []
+            else:
+                answer.append(line.split("\t")[0])
+        return answers
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from contract import details_of, diagnosis_pb2, grpc, prediction, profile_pb2, store
+from contract import details_of, diagnosis_pb2, grpc, prediction, profile_pb2, store, tuning_pb2
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 from tensorflow import graph_pb2, run_metadata_pb2
@@ -293,7 +293,7 @@ class ImportRecordingTest(ServerTest):
             ("loss_logged_every_third_step", plain, [], 4),
             ("metadata_before_trace_events", plain, [], 4),
             ("times_as_texts", plain, [], 4),
-            ("fp16_compress_hook", [], [802000, 601200], 4),
+            ("fp16_compress_hook", [2000, 800000, 1200, 600000], [], 4),
         ):
             with self.subTest(case):
                 content = (CASES / case / "trace.json").read_bytes()
@@ -356,6 +356,20 @@ class ImportRecordingTest(ServerTest):
             self.assertIn("a table of 2 layers", ran.stdout)
             self.assertEqual(len(json.loads(pathlib.Path(saved).read_text())["operations"]), 6)
 
+    def test_a_profile_of_sailors_takes_its_sizes_from_its_configuration(self):
+        options = store.LayerProfileOptions(batch_size=4, platform=PLATFORM, tensor_parallel=2)
+        times = json.dumps({"4": {"2": {"0": [0.001, 0, 0.01], "1": [0.002, 0.004, 0.01], "2": [0.003, 0.006, 0.02]}}}).encode()
+        sizes = json.dumps({"hidden_size": 16, "sequence_length": 8, "num_layers": 1, "vocab_size": 100}).encode()
+        profile = self.server.profiles.ImportProfile(messages(times, sizes, layer_profile=options, validate_only=True)).profile
+        self.assertEqual(profile.devices_per_worker, 2)
+        self.assertEqual([each.size_bytes for each in profile.operations if each.size_bytes], [3264, 6560, 3200])
+        for content, graph, field, said in ((times, b"", "graph", "training configuration"), (times, b"{}", "graph", "hidden_size"), (b"{}", sizes, "recording", "no JSON of micro-batches")):
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.server.profiles.ImportProfile(messages(content, graph, layer_profile=options))
+            details = details_of(raised.exception)
+            self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
+            self.assertIn(said, details.violations[field])
+
     def test_a_trace_that_is_not_json_says_the_byte_and_the_reason(self):
         options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
         for case, reason in (("control_character", "a control character in a text"), ("nan_in_args", "NaN, which is not a number of JSON")):
@@ -365,20 +379,36 @@ class ImportRecordingTest(ServerTest):
             self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
             self.assertRegex(details.violations["recording"], "byte [0-9]+: " + reason)
 
-    def test_buckets_other_than_the_recorded_are_refused_where_gradients_are_not_known(self):
-        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
-        content = (CASES / "fp16_compress_hook" / "trace.json").read_bytes()
-        self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id="halves"))
-        request = prediction.PredictThroughputRequest(profile="profiles/halves")
+    def steps_per_second(self, profile, **all_reduce):
+        request = prediction.PredictThroughputRequest(profile="profiles/" + profile)
         scenario = request.scenarios.add(workers=4)
         scenario.all_reduce.SetInParent()
-        self.assertGreater(self.server.predictions.PredictThroughput(request).predictions[0].steps_per_second, 0)
-        scenario.all_reduce.buckets.cap_bytes = 1 << 20
+        if all_reduce:
+            scenario.all_reduce.buckets.CopyFrom(profile_pb2.Buckets(**all_reduce))
+        return self.server.predictions.PredictThroughput(request).predictions[0].steps_per_second
+
+    def test_buckets_other_than_the_recorded_are_refused_where_gradients_are_not_known(self):
+        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
+        content = (CASES / "plain" / "trace.json").read_bytes().replace(b'"Input Dims"', b'"Other Dims"')
+        self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id="unknown"))
+        self.assertGreater(self.steps_per_second("unknown"), 0)
         with self.assertRaises(grpc.RpcError) as raised:
-            self.server.predictions.PredictThroughput(request)
+            self.steps_per_second("unknown", cap_bytes=1 << 20)
         details = details_of(raised.exception)
         self.assertEqual(details.code, grpc.StatusCode.INVALID_ARGUMENT)
         self.assertIn("2 buckets and not of the gradients", details.violations["scenarios[0].all_reduce.buckets.cap_bytes"])
+        # Advice leaves out what cannot be asked for, and says why.
+        advice = self.server.predictions.OptimizeCommunication(tuning_pb2.OptimizeCommunicationRequest(profile="profiles/unknown"))
+        self.assertEqual([each.method for each in advice.strategies], [tuning_pb2.OptimizeCommunicationRequest.AS_RECORDED])
+        self.assertIn("2 buckets and not of the gradients", {each.reason for each in advice.left_out}.pop())
+
+    def test_caps_hold_for_gradients_that_a_hook_compresses(self):
+        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
+        content = (CASES / "fp16_compress_hook" / "trace.json").read_bytes()
+        self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id="halves"))
+        recorded = self.steps_per_second("halves")
+        self.assertEqual(self.steps_per_second("halves", cap_bytes=25 << 20), recorded)
+        self.assertNotEqual(self.steps_per_second("halves", first_bytes=4 << 20, cap_bytes=25 << 20), recorded)
 
 
 if __name__ == "__main__":

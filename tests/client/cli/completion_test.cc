@@ -79,5 +79,29 @@ TEST_F(BashCompletionTest, OptionsAreThoseOfTheCommandsAboveOnlyWhereTheyFallThr
           "'program open')\n      commands=''\n      argument='@f'\n      options+=' --below='\n"));
 }
 
+TEST_F(BashCompletionTest, ZshReadsTheSameTable) {
+  program_.add_option("--one", text_)->type_name("a|b-c");
+  EXPECT_THAT(ZshCompletion(program_), HasSubstr("#compdef program\n"));
+  EXPECT_THAT(ZshCompletion(program_), HasSubstr("--one=a|b-c"));
+  EXPECT_THAT(ZshCompletion(program_), Not(HasSubstr("PROGRAM")));
+}
+
+TEST_F(BashCompletionTest, FishHasALineForEachFlagAndCommand) {
+  program_.set_help_flag();
+  program_.add_subcommand("job", "It's a job")->add_subcommand("start", "Starts it");
+  program_.add_option("--one,-o", text_, "One")->type_name("a|b-c");
+  program_.add_option("--path", text_, "A path")->type_name("FILE");
+  program_.add_flag("--flag", "A flag");
+  const std::string script = FishCompletion(program_);
+  const std::string here = "complete -c program -n '__program_at \\'\\''";
+  EXPECT_THAT(script, HasSubstr(here + " -l one -s o -x -a 'a b-c' -d 'One'\n"));
+  EXPECT_THAT(script, HasSubstr(here + " -l path -r -F -d 'A path'\n"));
+  EXPECT_THAT(script, HasSubstr(here + " -l flag -d 'A flag'\n"));
+  EXPECT_THAT(script, HasSubstr(here + " -a job -d 'It\\'s a job'\n"));
+  EXPECT_THAT(script, HasSubstr("__program_at \\'job\\'' -a start -d 'Starts it'\n"));
+  EXPECT_THAT(script, HasSubstr("contains -- (string trim \"$at $word\") 'job' 'job start'\n"));
+  EXPECT_THAT(script, HasSubstr("contains -- $word --one --path\n"));
+}
+
 }  // namespace
 }  // namespace stepcast::client::completion_test

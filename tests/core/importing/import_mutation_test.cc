@@ -183,5 +183,25 @@ TEST(ImportMutationTest, ABrokenTableOfLayersIsRefusedOrMakesASoundProfile) {
   EXPECT_GT(tally.refused, 0);
 }
 
+TEST(ImportMutationTest, ABrokenProfileOfSailorsIsRefusedOrMakesASoundProfile) {
+  const std::string times = R"({"8": {"1": {"0": [0.001, 0, 0.01], "1": [0.002, 0.004, 0.01],)"
+                            R"( "2": [0.003, 0.006, 0.02]}}})";
+  const std::string sizes =
+      R"({"hidden_size": 16, "sequence_length": 8, "num_layers": 1, "vocab_size": 100})";
+  Tally tally;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Random random({seed, 6});
+    const bool breaks_sizes = seed % 3 == 0;
+    Count(ImportLayerProfile(breaks_sizes ? times : Broken(times, random),
+                             {.batch_size = 8,
+                              .platform = Options().platform,
+                              .sizes = breaks_sizes ? Broken(sizes, random) : sizes}),
+          seed, tally);
+  }
+  std::cout << tally.sound << " sound, " << tally.refused << " refused\n";
+  EXPECT_GT(tally.sound, 0);
+  EXPECT_GT(tally.refused, 0);
+}
+
 }  // namespace
 }  // namespace stepcast::import_mutation_test

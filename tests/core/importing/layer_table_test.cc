@@ -96,6 +96,65 @@ TEST(LayerTableTest, EachFaultNamesItsLine) {
   }
 }
 
+// Of two blocks between an embedding and a head.
+constexpr char kSailor[] =
+    R"({"4": {"2": {"0": [0.001, 0, 0.01], "1": [0.002, 0.004, 0.01], "2": [0.002, 0.005, 0.01],
+                    "3": [0.003, 0.006, 0.02]},
+              "1": {"0": [1, 1, 1]}},
+        "8": {"2": {"0": [1, 1, 1]}}})";
+constexpr char kSizes[] = R"({"hidden_size": 16, "sequence_length": 8, "num_layers": 2,
+                              "vocab_size": 100, "max_position_embeddings": 8, "model": "m"})";
+
+absl::StatusOr<ImportedProfile> ImportSailor(std::string_view text, int32_t batch_size,
+                                             int32_t width, const std::string& sizes = kSizes) {
+  return ImportLayerProfile(text, {.model = "m",
+                                   .batch_size = batch_size,
+                                   .platform = {.bandwidth_bytes_per_second = 1e9},
+                                   .tensor_parallel = width,
+                                   .sizes = sizes});
+}
+
+TEST(LayerTableTest, AProfileOfSailorsHasTheSizesOfItsConfiguration) {
+  const auto imported = ImportSailor(kSailor, 4, 2);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const Profile& profile = imported->profile;
+  EXPECT_EQ(profile.devices_per_worker(), 2);
+  std::vector<int64_t> outputs;
+  std::vector<int64_t> gradients;
+  for (const Operation& operation : profile.operations()) {
+    if (operation.pass == Pass::kForward) outputs.push_back(operation.output_bytes);
+    if (operation.resource == Resource::kCollective) gradients.push_back(operation.size_bytes);
+  }
+  // 4 examples of 8 positions of 16 floats; halves of 102, and of 108, x 16 floats, and of blocks
+  // of 12 x 16^2 + 13 x 16.
+  EXPECT_THAT(outputs, ElementsAre(2048, 2048, 2048, 0));
+  EXPECT_THAT(gradients, ElementsAre(3264, 6560, 6560, 3456));
+  EXPECT_EQ(profile.steps().front().end_ns.back(), 73'000'000);
+}
+
+TEST(LayerTableTest, FaultsOfAProfileOfSailorsNameWhatThereIs) {
+  for (const auto& [status, field, why] :
+       {std::tuple<absl::Status, std::string, std::string>{ImportSailor(kSailor, 2, 2).status(),
+                                                           "batch_size", "micro-batches of 4, 8"},
+        {ImportSailor(kSailor, 4, 0).status(), "tensor_parallel", "tensor widths of 1, 2"},
+        {ImportSailor(kSailor, 4, 3).status(), "tensor_parallel", "tensor widths of 1, 2"},
+        {ImportSailor(kSailor, 8, 0).status(), "recording", "1 layers"},
+        {ImportSailor(kSailor, 4, 2, "").status(), "graph", "not given"},
+        {ImportSailor(kSailor, 4, 2, "{}").status(), "graph", "hidden_size"},
+        {ImportSailor(kSailor, 4, 2, "no").status(), "graph", "vocab_size"},
+        {ImportSailor("{\"4\": 7}", 4, 2).status(), "tensor_parallel", "tensor widths of "},
+        {ImportSailor("{", 4, 2).status(), "recording", "no JSON"},
+        {ImportSailor("forward_ms,backward_ms\n1,2\n", 4, 2, "").status(), "tensor_parallel",
+         "only a profile of Sailor's"},
+        {ImportSailor("forward_ms,backward_ms\n1,2\n", 4, 0).status(), "graph",
+         "only a profile of Sailor's"}}) {
+    EXPECT_THAT(Told(status), AllOf(HasSubstr(field), HasSubstr(why)));
+  }
+  std::string broken = kSailor;
+  broken.replace(broken.find("0.005"), 5, "-0.05");
+  EXPECT_THAT(Told(ImportSailor(broken, 4, 2).status()), HasSubstr("layer 2 is not a list"));
+}
+
 TEST(LayerTableTest, OtherTextIsNoTable) {
   for (const char* const text :
        {"", "\n\n", "node1 -- Linear -- forward_compute_time=1, backward_compute_time=2\n",

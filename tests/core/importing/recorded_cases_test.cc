@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 
+#include "core/communication/all_reduce.h"
 #include "core/importing/collective_benchmark.h"
 #include "core/importing/file_kind.h"
 #include "core/importing/pytorch_ranks.h"
@@ -201,18 +202,31 @@ TEST(RecordedCasesTest, OtherBucketsAreRefusedWhereGradientsAreUnknown) {
   }
 }
 
-// DistributedDataParallel makes buckets by the bytes of the parameters, a hook sends half of them.
-TEST(RecordedCasesTest, CompressedBucketsAreSentAsRecordedAndNoOthersAsked) {
+// DistributedDataParallel assigns buckets by the size of the gradients, before a hook compresses
+// them: its default cap, with which it was recorded, makes the recorded buckets.
+TEST(RecordedCasesTest, CapsHoldForGradientsThatAHookCompresses) {
   const auto imported = Import(Case("fp16_compress_hook/trace.json"));
   ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(AllReduces(imported->profile, false), (std::vector<int64_t>{802'000, 601'200}));
-  EXPECT_THAT(absl::StrJoin(imported->notes, " "), HasSubstr("a hook sends the gradients"));
-  AllReduceDraft draft;
-  EXPECT_TRUE(ResolveScenario(imported->profile, {.workers = 4, .communication = draft}).ok());
-  draft.buckets = Buckets{};
-  EXPECT_THAT(
-      Told(ResolveScenario(imported->profile, {.workers = 4, .communication = draft}).status()),
-      HasSubstr("without a hook that compresses"));
+  const Profile& profile = imported->profile;
+  EXPECT_EQ(AllReduces(profile, true), (std::vector<int64_t>{2000, 800'000, 1200, 600'000}));
+  const RecordedBuckets& buckets = profile.content().buckets.value();
+  EXPECT_THAT(buckets.sizes_bytes, ElementsAre(802'000, 601'200));
+  EXPECT_EQ(buckets.sent_share, 0.5);
+  const std::string notes = absl::StrJoin(imported->notes, "\n");
+  EXPECT_THAT(notes, HasSubstr("0.5 bytes are sent of each of theirs"));
+  EXPECT_THAT(notes, HasSubstr("as DistributedDataParallel makes them by default"));
+  // 1 MiB of gradients, half as much sent, closes the first bucket of 802,000 bytes, and 1.3 not.
+  const auto sent_by = [&profile](double mebibytes) {
+    const auto cap = static_cast<int64_t>(mebibytes * (1 << 20));
+    return GradientsByBucket(
+        AllReduces(profile, true),
+        AsSent({.first_bytes = cap, .cap_bytes = cap}, profile.content().buckets));
+  };
+  EXPECT_THAT(sent_by(1), ElementsAre(2, 2));
+  EXPECT_THAT(sent_by(1.6), ElementsAre(4));
+  EXPECT_EQ(
+      GradientsByBucket(AllReduces(profile, true), AsSent(Buckets{}, profile.content().buckets)),
+      GradientsByBucket(AllReduces(profile, true), buckets));
 }
 
 TEST(RecordedCasesTest, ReasonsAreTrue) {

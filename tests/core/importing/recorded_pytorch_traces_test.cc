@@ -208,7 +208,8 @@ TEST_F(RecordedPyTorchTracesTest, OneWorkerTakesAsLongAsEachRecordedStep) {
     const absl::StatusOr<ImportedProfile> imported = Import(text);
     ASSERT_TRUE(imported.ok()) << name << imported.status();
     ExpectLoneStepsOf(text, imported->profile);
-    EXPECT_LE(imported->profile.operations().size(), 500U) << name;
+    // Among them up to 107 parts of the forward pass.
+    EXPECT_LE(imported->profile.operations().size(), 600U) << name;
   }
 }
 

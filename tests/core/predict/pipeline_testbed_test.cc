@@ -115,9 +115,9 @@ TEST(PipelineTestbedTest, StepsPerSecondOfRealPipelinesFromAPlainTrace) {
     std::cout << kind << " " << of_kind.count << ": mean " << of_kind.mean() << " %, worst "
               << of_kind.worst << " %\n";
   EXPECT_EQ(errors["eager"].count, 40);
-  EXPECT_LE(errors["eager"].mean(), 2.5);
-  EXPECT_LE(errors["eager"].worst, 7);
-  for (const char* const kind : {"late", "fused", "paired"}) EXPECT_LE(errors[kind].mean(), 3);
+  EXPECT_LE(errors["eager"].mean(), 1.7);
+  EXPECT_LE(errors["eager"].worst, 5.5);
+  for (const char* const kind : {"late", "fused", "paired"}) EXPECT_LE(errors[kind].mean(), 2);
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+// Time and money of a training: of so many examples at a throughput, with and without failures.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/model/scenario.h"
+#include "core/predict/request_faults.h"
+
+namespace stepcast {
+
+// The prices of machines.
+struct MachinePrices {
+  double worker_hour = 0;
+  double parameter_server_hour = 0;
+  double node_hour = 0;  // of all_reduce.workers_per_node workers; begun ones are paid for
+  std::string currency_code;
+};
+
+// Money per second of so many workers and servers, by the scenario's workers of a node.
+double MoneyPerSecond(const MachinePrices& prices, const Scenario& scenario, int32_t workers,
+                      int32_t servers);
+
+// Failures of workers, exponentially distributed and independent, after which the job goes on from
+// its last checkpoint.
+struct Failures {
+  double worker_seconds_between = 0;       // mean, of one worker; above 0
+  double checkpoint_seconds = 0;           // to write one, above 0; nothing is computed then
+  double restart_seconds = 0;              // from a failure to the next step
+  std::optional<double> interval_seconds;  // of work between checkpoints; none: the best
+
+  // Work between checkpoints of a job with so many workers, by what was asked or by Daly's optimum.
+  double IntervalOf(int32_t workers) const;
+  // The expected time of so much work, checkpoints, restarts and work that is lost included;
+  // infinite where it makes no progress to speak of.
+  // Source: Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps"
+  // (FGCS 2006), equations 20 and 37; exact for the model above.
+  double ExpectedSeconds(double work_seconds, int32_t workers) const;
+};
+
+// A fault below `path` for each price that is not an amount, and each time out of bounds.
+void CheckPrices(const std::string& path, const MachinePrices& prices, RequestFaults& faults);
+void CheckFailures(const std::string& path, const Failures& failures, RequestFaults& faults);
+
+// As asked for with a prediction.
+struct TrainingPlan {
+  int64_t examples = 0;  // at least 1
+  std::optional<MachinePrices> prices;
+  std::optional<Failures> failures;
+};
+
+void CheckPlan(const std::string& path, const TrainingPlan& plan, RequestFaults& faults);
+
+struct TrainingForecast {
+  std::string currency_code;
+  double seconds = 0;  // without failures, at examples_per_second
+  // By the ends of run_interval.
+  double shortest_seconds = 0;
+  double longest_seconds = 0;
+  std::optional<double> cost;
+  // With failures; expected_seconds may be infinite.
+  std::optional<double> interval_seconds;
+  std::optional<double> expected_failures;
+  std::optional<double> expected_seconds;
+  std::optional<double> expected_cost;
+};
+
+// At so many examples per second; slowest and fastest: the ends of run_interval.
+TrainingForecast ForecastOf(const TrainingPlan& plan, const Scenario& scenario,
+                            double examples_per_second, double slowest, double fastest);
+
+}  // namespace stepcast
