@@ -133,7 +133,9 @@ class LayoutResolver {
     const auto* asked = draft_.scenario.has_value()
                             ? std::get_if<AllReduceDraft>(&draft_.scenario->communication)
                             : nullptr;
-    std::vector<Sharding> shardings = {Sharding::kNone, Sharding::kOptimizer};
+    // A sharded optimizer takes as long: it is for memory.
+    std::vector<Sharding> shardings = {Sharding::kNone};
+    if (draft_.memory_bytes > 0) shardings.push_back(Sharding::kOptimizer);
     if (asked != nullptr && asked->sharding.has_value()) shardings = {*asked->sharding};
     if (workers == 1 && shardings.size() > 1) shardings.pop_back();
     for (const PipelineSchedule schedule : Schedules(stages)) {

@@ -1,11 +1,11 @@
 // The layouts of a job over a number of devices: pipelines and their replicas that fit into memory,
 // ranked by simulation.
 //
-// Method: all numbers of stages that divide the devices, schedules, chunks (powers of two) and
-// shardings; what a profile or a device's memory does not allow is refused, by name. The others are
-// simulated in the order of a bound of their throughput (what a device computes, its reduction and
-// its end of the step, of the slowest) until no bound left reaches the best five. Threads: pure
-// functions of their arguments.
+// Method: all numbers of stages that divide the devices, schedules, chunks (powers of two) and,
+// where memory is bounded, shardings; what a profile or a device's memory does not allow is
+// refused, by name. The others are simulated in the order of a bound of their throughput (what a
+// device computes, its reduction and its end of the step, of the slowest) until no bound left
+// reaches the best five. Threads: pure functions of their arguments.
 #pragma once
 
 #include <cstdint>

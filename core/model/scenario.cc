@@ -119,6 +119,8 @@ class ScenarioResolver {
       job.fusion = Buckets{};
       scenario_.assumed.Add(Assumed::kBuckets);
     }
+    // What a device reduces as one is in no buckets.
+    if (pipeline.reduction != PipelineReduction::kBuckets) job.fusion = {};
     AssumedValues& assumed = scenario_.assumed;
     if (!asked.schedule.has_value()) assumed.Add(Assumed::kPipelineSchedule);
     if (asked.cuts.empty()) assumed.Add(Assumed::kPipelineCuts);

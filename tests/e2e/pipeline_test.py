@@ -162,11 +162,13 @@ class PipelineTest(ServerTest):
         """The same job with its tensor group's all-reduce named, and taken for one of all workers."""
         profile = layers(4, gradient_bytes=[1000] * 4)
         inner = {"name": "tensor", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 100000000, "waiting_for": [0], "group": "tp"}
-        profile["operations"].append(inner)
-        profile["operations"][1]["waiting_for"] = [len(profile["operations"]) - 1]
+        for operation in profile["operations"]:
+            operation["waiting_for"] = [before + (before > 0) for before in operation["waiting_for"]]
+        profile["operations"].insert(1, inner)
+        profile["operations"][2]["waiting_for"] = [1]
         begin = profile["steps"][0]["end_ns"][0]
-        profile["steps"][0]["start_ns"].append(begin)
-        profile["steps"][0]["end_ns"].append(begin + 5000000)
+        profile["steps"][0]["start_ns"].insert(1, begin)
+        profile["steps"][0]["end_ns"].insert(1, begin + 5000000)
         profile["devices_per_worker"] = 4
         named = self.predict(profile, {}, {"step_variation": "AS_RECORDED"}, [1, 8])
         self.assertLess(abs(1 / named[0].steps_per_second - (4 * 12 + 3 + 5) * 1e-3), 1e-5)
