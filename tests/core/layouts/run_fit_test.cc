@@ -35,7 +35,9 @@ TEST(RunFitTest, TwoSmallJobsOfMlperfTellTheLargeOnes) {
   ASSERT_TRUE(fit.ok()) << fit.status();
   for (const RunFit::Run& run : fit->runs) {
     EXPECT_LE(std::abs(*run.relative_error), 0.0095);
-    if (run.fitted) EXPECT_LE(std::abs(*run.relative_error), 1e-12);
+    if (run.fitted) {
+      EXPECT_LE(std::abs(*run.relative_error), 1e-12);
+    }
   }
   EXPECT_TRUE(fit->runs[0].fitted);
   EXPECT_TRUE(fit->runs[2].fitted);

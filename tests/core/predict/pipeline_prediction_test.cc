@@ -37,9 +37,11 @@ Profile Stages(int32_t stages, int32_t devices_per_worker = 1) {
                   now, now + 1'000'000)};
   for (int32_t stage = stages; stage-- > 0;) {
     // The longer of two at once.
+    std::vector<int32_t> side = before;
+    if (side.front() != stage) side.push_back(stage);
     add({.name = "side/" + std::to_string(stage),
          .resource = Resource::kWorker,
-         .waiting_for = before,
+         .waiting_for = side,
          .stream = 1,
          .pass = Pass::kBackward},
         now, now + 1'500'000);
