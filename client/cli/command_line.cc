@@ -93,6 +93,7 @@ class CommandLine {
     app_.fallthrough();
     DeclareGlobalOptions();
     for (const auto& make : kQuestions) Add(app_, MakeCallCommand(make()));
+    Add(app_, MakeLayoutCommand());
     Add(app_, MakeClustersCommand());
     Add(app_, MakeReportCommand());
     Add(app_, MakeTraceCommand());

@@ -41,10 +41,10 @@ bool IsToken(const std::string& text) {
 }  // namespace
 
 void CredentialFlags::Declare(CLI::App& app) {
-  app.add_flag("--tls", use_tls_, "Talk TLS, and believe whom this system believes");
+  app.add_flag("--tls", use_tls_, "Use TLS with the system's certificate authorities");
   app.add_option(
          "--tls-ca", tls_ca_,
-         "Talk TLS, and believe whom this PEM file names (or the environment's STEPCAST_TLS_CA)")
+         "Use TLS with the authorities of this PEM file (or the environment's STEPCAST_TLS_CA)")
       ->type_name("FILE");
   CLI::Option* certificate =
       app.add_option("--tls-cert", tls_cert_, "Show the server this certificate, a PEM file")

@@ -40,14 +40,17 @@ constexpr std::string_view kCommonFlags[] = {"--cluster",
                                              "--all-reduce",
                                              "--servers",
                                              "--sharding",
+                                             "--examples",
+                                             "--worker-hour",
                                              "--batch-size",
                                              "--bucket-cap",
-                                             "--global-batch",
-                                             "--accumulate",
+                                             "--node-hour",
                                              "--pipeline",
-                                             "--compute-speed",
+                                             "--global-batch",
                                              "--epochs",
                                              "--dataset",
+                                             "--accumulate",
+                                             "--compute-speed",
                                              "--worker-group",
                                              "--sync",
                                              "--order"};
@@ -178,6 +181,13 @@ std::string Wrapped(const std::string& text, size_t indent) {
 
 std::string Row(const std::string& name, const std::string& text) {
   std::string row = absl::StrCat("  ", name);
+  // A long list of choices goes on in further lines.
+  for (size_t start = 0; row.size() - start > kColumns;) {
+    const size_t bar = row.rfind('|', start + kColumns - 1);
+    if (bar == std::string::npos || bar <= start) break;
+    row.insert(bar + 1, "\n      ");
+    start = bar + 2;
+  }
   if (row.size() + 2 > kNameColumns) {
     absl::StrAppend(&row, "\n", std::string(kNameColumns, ' '));
   } else {
@@ -264,7 +274,8 @@ class HelpText : public CLI::Formatter {
     if (app.get_parent() != nullptr)
       absl::StrAppend(&text, "\nFlags of every command (--server, --local, --output, --timeout, ",
                       "TLS): stepcast --help\n");
-    if (!app.get_footer().empty()) absl::StrAppend(&text, "\n", app.get_footer(), "\n");
+    for (const absl::string_view part : absl::StrSplit(app.get_footer(), "\n\n", absl::SkipEmpty()))
+      absl::StrAppend(&text, "\n", Wrapped(std::string(part), 0), "\n");
     const std::string words = WordsOfCommand(app);
     const auto examples = Examples().find(words.empty() ? "stepcast" : words);
     if (examples != Examples().end())

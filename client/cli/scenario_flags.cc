@@ -14,11 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/change_flags.h"
 #include "client/cli/characters.h"
 #include "client/cli/input_files.h"
 #include "client/cli/input_reader.h"
 #include "client/cli/parsed_option.h"
-#include "client/cli/profile_argument.h"
 #include "client/cli/quantity.h"
 
 #include "core/importing/collective_benchmark.h"
@@ -220,7 +220,7 @@ absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& text) {
 }
 
 void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
-  DeclareChange(app);
+  DeclareChangeFlags(app, scenario_);
   DeclareLinks(app);
   DeclareMultiplexing(app);
   DeclareWorkers(app, offsets);
@@ -238,55 +238,6 @@ void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
       ->group(kScenarioGroup);
   DeclareCollectives(app);
   if (order == Order::kChosenByUser) DeclareOrder(app);
-}
-
-void ScenarioFlags::DeclareChange(CLI::App& app) {
-  const auto change = [this] { return scenario_.mutable_change(); };
-  CLI::Option* const batch = AddValueOption<int32_t>(
-      app, "--batch-size", "N",
-      "Examples of a worker and step, in place of the recorded number; computation grows with it",
-      [=](int32_t examples) { change()->set_batch_size(examples); });
-  CLI::Option* const global = AddValueOption<int64_t>(
-      app, "--global-batch", "N",
-      "Examples of a step of all workers together, which they divide: strong scaling (of predict)",
-      [=](int64_t examples) { change()->set_global_batch_size(examples); });
-  global->excludes(batch);
-  CLI::Option* const fixed = AddValueOption<double>(
-      app, "--batch-fixed", "SHARE",
-      "Share of the recorded computation that does not grow with the batch (default 0)",
-      [=](double share) { change()->set_fixed_fraction(share); });
-  CLI::Option* const second = AddParsedOption(
-      app, "--batch-recording", "PROFILE",
-      "A recording of the same job with another batch, a file or a stored name: tells what grows "
-      "with the batch",
-      [](const std::string& argument) -> absl::StatusOr<v1::JobChange> {
-        v1::JobChange source;
-        if (!IsFile(argument)) {
-          absl::StatusOr<std::string> name = StoredName(argument);
-          if (!name.ok()) return name.status();
-          source.set_second_profile(*std::move(name));
-          return source;
-        }
-        absl::StatusOr<v1::Profile> profile = ReadProfileInput(argument);
-        if (!profile.ok()) return profile.status();
-        *source.mutable_second_inline_profile() = *std::move(profile);
-        return source;
-      },
-      [=](const v1::JobChange& source) { change()->MergeFrom(source); });
-  second->excludes(fixed);
-  CLI::Option* const accumulate = AddValueOption<int32_t>(
-      app, "--accumulate", "K",
-      "Micro-batches whose gradients add up before they are sent, as with DDP's no_sync",
-      [=](int32_t count) { change()->set_accumulate(count); });
-  CLI::Option* const speed = AddValueOption<double>(
-      app, "--compute-speed", "FACTOR", "Speed of all devices over that of the recorded one",
-      [=](double factor) { change()->set_compute_speed_factor(factor); });
-  CLI::Option* const bytes = AddValueOption<double>(
-      app, "--gradient-bytes", "FACTOR",
-      "Bytes of gradients over the recorded ones: 0.5 for 16 bits in place of 32",
-      [=](double factor) { change()->set_gradient_bytes_factor(factor); });
-  for (CLI::Option* option : {batch, global, fixed, second, accumulate, speed, bytes})
-    option->group("Job (default: as recorded)");
 }
 
 std::vector<int32_t> ScenarioFlags::CountsThatDivide(std::vector<int32_t> counts) const {
@@ -432,7 +383,8 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       },
       "Workers meet in collectives; also of a profile of parameter servers"));
   options.push_back(AddChoiceOption(
-      app, "--algorithm", CollectiveAlgorithms(), "How a collective travels (default: ring)",
+      app, "--algorithm", CollectiveAlgorithms(),
+      "Pattern in which a collective travels (default: ring)",
       [this](v1::AllReduce::Algorithm value) { collectives().set_algorithm(value); }));
   options.push_back(AddParsedOption(app, "--measured", "FILE",
                                     "Collectives take the times that a benchmark of them measured, "
@@ -452,22 +404,24 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       "Workers that share a node and its link (default 1); more need --intra-bandwidth",
       [this](int32_t count) { collectives().set_workers_per_node(count); }));
   options.push_back(AddParsedOption(
-      app, "--latency", "TIME", "Of a message between nodes (default: 25us, typical of Ethernet)",
-      parse_seconds, [this](double seconds) { collectives().set_latency_seconds(seconds); }));
+      app, "--latency", "TIME",
+      "Latency of a message between nodes (default: 25us, typical of Ethernet)", parse_seconds,
+      [this](double seconds) { collectives().set_latency_seconds(seconds); }));
   options.push_back(AddParsedOption(
       app, "--intra-bandwidth", "RATE", "Payload rate of a link inside a node: 300GB/s",
       [](const std::string& text) { return ParseRate(text); },
       [this](double rate) { collectives().set_intra_node_bandwidth_bytes_per_second(rate); }));
   options.push_back(AddParsedOption(
       app, "--intra-latency", "TIME",
-      "Of a message inside a node (default: 3.4us, of NCCL's model of NVLink)", parse_seconds,
+      "Latency of a message inside a node (default: 3.4us, of NCCL's model of NVLink)",
+      parse_seconds,
       [this](double seconds) { collectives().set_intra_node_latency_seconds(seconds); }));
   options.push_back(AddValueOption<double>(
-      app, "--reduction-seconds-per-byte", "S", "What adding a received byte takes (default 0)",
+      app, "--reduction-seconds-per-byte", "S", "Time to add a received byte (default 0)",
       [this](double seconds) { collectives().set_reduction_seconds_per_byte(seconds); }));
-  options.push_back(AddParsedOption(
-      app, "--launch", "TIME", "From when a collective could begin to when it does", parse_seconds,
-      [this](double seconds) { collectives().set_launch_seconds(seconds); }));
+  options.push_back(
+      AddParsedOption(app, "--launch", "TIME", "Launch delay of each collective", parse_seconds,
+                      [this](double seconds) { collectives().set_launch_seconds(seconds); }));
   const auto set_cap = [this](std::optional<int64_t> bytes) {
     if (bytes.has_value()) {
       collectives().mutable_buckets()->set_cap_bytes(*bytes);
@@ -519,7 +473,7 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       Choices<v1::AllReduce::Sharding>{{"optimizer", v1::AllReduce::OPTIMIZER},
                                        {"gradients", v1::AllReduce::GRADIENTS},
                                        {"full", v1::AllReduce::FULL}},
-      "What workers keep shares of: ZeRO-1, ZeRO-2, FSDP",
+      "Sharding of the model's state: ZeRO-1, ZeRO-2, FSDP (ZeRO-3)",
       [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
   options.push_back(AddChoiceOption(
       app, "--fidelity",
@@ -537,11 +491,11 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       [this](double rate) { collectives().set_rack_bandwidth_bytes_per_second(rate); }));
   options.push_back(AddValueOption<double>(
       app, "--overlap-slowdown", "FACTOR",
-      "What computation takes longer by while a collective runs (default 1)",
+      "Slow-down factor of computation during collectives (default 1)",
       [this](double factor) { collectives().set_overlap_slowdown(factor); }));
   options.push_back(AddValueOption<double>(
       app, "--collective-slowdown", "FACTOR",
-      "What a collective takes longer by while some worker computes (default 1)",
+      "Slow-down factor of a collective while some worker computes (default 1)",
       [this](double factor) { collectives().set_collective_slowdown(factor); }));
   for (CLI::Option* option : options) option->group(kGroup);
 }

@@ -58,7 +58,6 @@ class ScenarioFlags {
 
   // Throws CLI::ValidationError where flags of streams contradict each other.
   void CheckStreams() const;
-  void DeclareChange(CLI::App& app);
   // Those that divide a batch of all workers, where one was given.
   std::vector<int32_t> CountsThatDivide(std::vector<int32_t> counts) const;
   void DeclareLinks(CLI::App& app);

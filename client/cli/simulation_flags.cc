@@ -83,7 +83,7 @@ void SimulationFlags::DeclareSteps(CLI::App& app, const std::string& help) {
 
 void SimulationFlags::DeclareChance(CLI::App& app) {
   AddParsedOption(
-      app, "--seed", "N", "Of all random choices (default 1)",
+      app, "--seed", "N", "Seed of all random choices (default 1)",
       [](const std::string& text) { return ParseCount(text); },
       [this](uint64_t seed) { options_.set_seed(seed); })
       ->group(kSimulationGroup);

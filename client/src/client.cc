@@ -234,6 +234,17 @@ absl::StatusOr<v1::FitParsingOverheadResponse> Client::FitParsingOverhead(
                                                  TermsOf(options_, call));
 }
 
+absl::StatusOr<v1::RecommendLayoutResponse> Client::RecommendLayout(
+    const v1::RecommendLayoutRequest& request, const CallOptions& call) const {
+  return CallFor<v1::RecommendLayoutResponse>(*connection_, kRecommendLayout, request,
+                                              TermsOf(options_, call));
+}
+
+absl::StatusOr<v1::FitRunsResponse> Client::FitRuns(const v1::FitRunsRequest& request,
+                                                    const CallOptions& call) const {
+  return CallFor<v1::FitRunsResponse>(*connection_, kFitRuns, request, TermsOf(options_, call));
+}
+
 absl::StatusOr<v1::FitCollectivesResponse> Client::FitCollectives(
     const v1::FitCollectivesRequest& request, const CallOptions& call) const {
   return CallFor<v1::FitCollectivesResponse>(*connection_, kFitCollectives, request,

@@ -41,6 +41,9 @@ inline constexpr Method kCompareModels{"/stepcast.v1.PredictionService/CompareMo
                                        Retry::kAlways};
 inline constexpr Method kDiagnoseJob{"/stepcast.v1.PredictionService/DiagnoseJob", Retry::kAlways};
 inline constexpr Method kOptimizeJob{"/stepcast.v1.PredictionService/OptimizeJob", Retry::kAlways};
+inline constexpr Method kRecommendLayout{"/stepcast.v1.PredictionService/RecommendLayout",
+                                         Retry::kAlways};
+inline constexpr Method kFitRuns{"/stepcast.v1.PredictionService/FitRuns", Retry::kAlways};
 inline constexpr Method kFitParsingOverhead{"/stepcast.v1.PredictionService/FitParsingOverhead",
                                             Retry::kAlways};
 inline constexpr Method kFitCollectives{"/stepcast.v1.PredictionService/FitCollectives",
@@ -62,10 +65,11 @@ inline constexpr Method kDeleteOperation{"/google.longrunning.Operations/DeleteO
                                          Retry::kNever};
 
 inline constexpr std::array kMethods{
-    kCreateProfile,     kUpdateProfile,    kGetProfile,    kListProfiles,          kDeleteProfile,
-    kPredictThroughput, kRecommendWorkers, kOptimizeOrder, kOptimizeCommunication, kAllocateWorkers,
-    kCompareModels,     kDiagnoseJob,      kOptimizeJob,   kFitParsingOverhead,    kFitCollectives,
-    kFitContention,     kStartJob,         kGetOperation,  kListOperations,        kWaitOperation,
-    kCancelOperation,   kDeleteOperation};
+    kCreateProfile,         kUpdateProfile,     kGetProfile,       kListProfiles,
+    kDeleteProfile,         kPredictThroughput, kRecommendWorkers, kOptimizeOrder,
+    kOptimizeCommunication, kAllocateWorkers,   kCompareModels,    kDiagnoseJob,
+    kOptimizeJob,           kRecommendLayout,   kFitRuns,          kFitParsingOverhead,
+    kFitCollectives,        kFitContention,     kStartJob,         kGetOperation,
+    kListOperations,        kWaitOperation,     kCancelOperation,  kDeleteOperation};
 
 }  // namespace stepcast::client

@@ -180,7 +180,7 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
   throughput.scenario =
       WithVariedWorkers(draft.scenario, "worker_counts say what to compare at", faults);
   if (throughput.worker_counts.empty()) throughput.worker_counts = DefaultCounts(draft.scenario);
-  absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, throughput);
+  absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, throughput, {});
   for (const Fault& fault : DetailsOf(query.status()).faults)
     faults.Add(fault.field, fault.description);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())

@@ -336,7 +336,7 @@ absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
     scenario.workers = profile.recorded_workers();
   }
   absl::StatusOr<ThroughputQuery> query =
-      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options});
+      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options}, {});
   if (!query.ok()) return query.status();
   return DiagnosisQuery{.scenario = std::move(query->scenarios.front()), .options = query->options};
 }

@@ -53,7 +53,10 @@ class LayoutResolver {
     if (absl::Status status = std::move(faults_).ToStatus("REQUEST_INVALID"); !status.ok())
       return status;
     query_.options = *std::move(options);
-    if (query_.options.automatic_replications) query_.options.replications = kReplications;
+    if (query_.options.automatic_replications) {
+      query_.options.automatic_replications = false;
+      query_.options.replications = kReplications;
+    }
     query_.objective = draft_.objective.value_or(LayoutObjective::kMaxThroughput);
     query_.max_layouts = draft_.max_layouts.value_or(query_.max_layouts);
     for (int32_t stages = 1; stages <= std::min<int64_t>(replicas_, links_); ++stages)

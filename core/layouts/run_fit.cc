@@ -18,7 +18,7 @@ namespace {
 constexpr int kPriorRuns = 3;
 constexpr double kPriorDeviation = 0.005;
 constexpr double kMaxStepSeconds = 1e6;
-constexpr int64_t kMaxDevices = int64_t{1} << 30;
+constexpr int64_t kMaxRunDevices = int64_t{1} << 30;
 constexpr size_t kMaxNameBytes = 256;
 
 double WorkOf(const MeasuredRun& run) {
@@ -38,7 +38,7 @@ void CheckRuns(const RunFitDraft& draft, FaultList& faults) {
     };
     if (run.name.size() > kMaxNameBytes)
       faults.Add(path + "name", TooLong(run.name, "max_name_bytes", kMaxNameBytes));
-    check("devices", run.devices, kMaxDevices);
+    check("devices", run.devices, kMaxRunDevices);
     check("pipeline.stages", run.stages, kMaxPipelineDevices);
     check("pipeline.chunks", run.chunks, kMaxChunks);
     check("pipeline.micro_batches", run.micro_batches, kMaxMicroBatches);

@@ -143,6 +143,11 @@ class ScenarioResolver {
     refuse(job.collective_slowdown != 1, "all_reduce.collective_slowdown");
     refuse(job.concurrent_collectives > 1, "all_reduce.concurrent_collectives");
     refuse(!draft_.start_offsets_ns.empty(), "start_offsets_ns");
+    if (profile_.change() != nullptr && profile_.change()->change.accumulate.value_or(1) > 1)
+      faults_.Add("change.accumulate",
+                  absl::StrCat(*profile_.change()->change.accumulate,
+                               ": a pipeline has pipeline.micro_batches, of which the profile is "
+                               "one"));
     if (job.fidelity == Fidelity::kExpanded)
       faults_.Add("all_reduce.fidelity", absl::StrCat("EXPANDED", kWhy));
     if (job.sharding == Sharding::kFull)

@@ -215,7 +215,7 @@ class OperationRules {
     if (operation.group.size() > limits_.max_name_bytes)
       faults_.Add(PathOf(index, "group"),
                   TooLong(operation.group, "max_name_bytes", limits_.max_name_bytes));
-    if (!operation.group.empty() && operation.resource != Resource::kCollective)
+    else if (!operation.group.empty() && operation.resource != Resource::kCollective)
       faults_.Add(PathOf(index, "group"),
                   absl::StrCat(Quoted(operation.group), ": only a COLLECTIVE has a group"));
   }

@@ -8,17 +8,30 @@
 namespace stepcast {
 namespace {
 
-// 1 where there are none.
-double MeanOf(const std::vector<double>& scales) {
-  double mean = scales.empty() ? 1 : 0;
-  for (const double one : scales) mean += one / static_cast<double>(scales.size());
-  return mean;
+// The mean of what is told by replica and device, each replica as often as it stands for others.
+template <typename Value>
+double MeanOf(const PipelineJob& job, size_t count, Value value) {
+  double sum = 0;
+  double weights = 0;
+  for (size_t x = 0; x < count; ++x) {
+    const size_t replica = x / Index(job.layout.devices);
+    const double weight = job.stands_for.empty() ? 1 : job.stands_for[replica];
+    sum += weight * value(x);
+    weights += weight;
+  }
+  return sum / weights;
 }
 
-double MeanOfAll(const std::vector<std::vector<double>>& steps) {
-  std::vector<double> means;
-  for (const std::vector<double>& step : steps) means.push_back(MeanOf(step));
-  return MeanOf(means);
+// 1 where there are none.
+double MeanScale(const PipelineJob& job, const std::vector<double>& scales) {
+  return scales.empty() ? 1 : MeanOf(job, scales.size(), [&](size_t x) { return scales[x]; });
+}
+
+double MeanScale(const PipelineJob& job) {
+  double of_steps = job.step_scale.empty() ? 1 : 0;
+  for (const std::vector<double>& step : job.step_scale)
+    of_steps += MeanScale(job, step) / static_cast<double>(job.step_scale.size());
+  return MeanScale(job, job.scale) * of_steps;
 }
 
 // Every stage of every device as the mean of all.
@@ -32,7 +45,7 @@ std::vector<std::vector<StageTimes>> MeanTimes(const PipelineJob& job) {
       backward += static_cast<double>(times.backward.ticks);
       weight += static_cast<double>(times.backward_weight.ticks);
     }
-  const double scale = MeanOf(job.scale) * MeanOfAll(job.step_scale);
+  const double scale = MeanScale(job);
   const auto stages = static_cast<double>(job.times.size() * job.times[0].size());
   const auto mean = [&](double sum) { return Span{static_cast<int64_t>(sum * scale / stages)}; };
   const StageTimes of_stage{.forward = mean(forward),
@@ -55,9 +68,9 @@ absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop) 
   absl::StatusOr<PipelineRun> run = SimulatePipeline(job, stop);
   if (!run.ok()) return run.status();
   PipelineShares shares{.step_seconds = StepSeconds(*run), .run = *std::move(run)};
-  double computation = 0;
-  for (const Span span : shares.run.computation) computation += ToSeconds(span);
-  computation /= static_cast<double>(shares.run.computation.size()) * job.steps;
+  const std::vector<Span>& spans = shares.run.computation;
+  const double computation =
+      MeanOf(job, spans.size(), [&](size_t x) { return ToSeconds(spans[x]); }) / job.steps;
   // From nothing but computation to the job: every reason's step is no shorter than the one before,
   // and no longer than the job's.
   PipelineJob partly = job;

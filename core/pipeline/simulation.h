@@ -62,6 +62,8 @@ struct StageTimes {
 struct PipelineJob {
   PipelineLayout layout;
   int32_t replicas = 1;  // simulated; alike ones may be simulated as one
+  // The number of replicas that each simulated one stands for, which means count it by; empty: 1.
+  std::vector<int32_t> stands_for;
   // By recorded step and stage. Each micro-batch of a device draws one.
   std::vector<std::vector<StageTimes>> times;
   std::vector<int64_t> output_bytes;                    // of a stage but the last

@@ -239,6 +239,7 @@ PipelineJob PipelineRuns::JobOfRun(const Wanted& wanted) const {
   job.replicas = static_cast<int32_t>(columns.size());
   job.steps = steps_;
   job.seed = options_.seed + static_cast<uint64_t>(wanted.replication) * 0x9e3779b97f4a7c15;
+  for (const Column& column : columns) job.stands_for.push_back(column.replicas);
   for (const Column& column : columns)
     job.scale.insert(job.scale.end(), Index(job.layout.devices), column.scale * wanted.slower);
   if (!is_modelled_) return job;
@@ -434,9 +435,13 @@ absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
   for (int32_t device = 0; device < layout.devices; ++device) {
     PipelineReport::Device& of = report.devices.emplace_back();
     double computed = 0;
-    for (int32_t column = 0; column < job.replicas; ++column)
-      computed += ToSeconds(shares->run.computation[Index(column * layout.devices + device)]);
-    of.utilization = computed / job.replicas / all;
+    double replicas = 0;
+    for (int32_t column = 0; column < job.replicas; ++column) {
+      computed += job.stands_for[Index(column)] *
+                  ToSeconds(shares->run.computation[Index(column * layout.devices + device)]);
+      replicas += job.stands_for[Index(column)];
+    }
+    of.utilization = computed / replicas / all;
     total += of.utilization / layout.devices;
     of.chunks_in_flight = shares->run.chunks_in_flight[Index(device)];
     of.memory_bytes = DeviceMemory(plan_, scenario_, device, of.chunks_in_flight);

@@ -56,7 +56,7 @@ absl::StatusOr<StrongScalingQuery> ResolveStrongScaling(const Profile& recorded,
                                                         const JobChange& change,
                                                         const Profile* second,
                                                         const ProfileLimits& limits) {
-  absl::StatusOr<ThroughputQuery> throughput = ResolveThroughput(recorded, draft);
+  absl::StatusOr<ThroughputQuery> throughput = ResolveThroughput(recorded, draft, {});
   if (!throughput.ok()) return throughput.status();
   RequestFaults faults;
   const int64_t batch = *change.global_batch_size;

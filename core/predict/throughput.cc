@@ -61,7 +61,8 @@ std::vector<Asked> ListScenarios(const ThroughputDraft& draft, RequestFaults& fa
 }  // namespace
 
 absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
-                                                  const ThroughputDraft& draft) {
+                                                  const ThroughputDraft& draft,
+                                                  const ScenarioLimits& limits) {
   RequestFaults faults;
   ThroughputQuery query;
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
@@ -75,8 +76,7 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
   }
   for (const Asked& asked : ListScenarios(draft, faults)) {
     absl::StatusOr<Scenario> scenario = ResolveRunnable(
-        profile, asked.draft, query.scenarios.empty() ? nullptr : &query.scenarios.back(),
-        {.pipelines = true});
+        profile, asked.draft, query.scenarios.empty() ? nullptr : &query.scenarios.back(), limits);
     faults.AddPart(asked.path, scenario.status(), {{asked.path + ".workers", asked.workers_path}});
     if (!scenario.ok()) continue;
     if (draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {

@@ -229,11 +229,13 @@ struct ThroughputQuery {
 
 inline constexpr size_t kMaxScenarios = 1024;
 
-// Fails as ResolveScenario and ResolveOptions do, all faults at once, reason REQUEST_INVALID, paths
-// relative to the request
+// Pipelines are answered unless `limits` say otherwise. Fails as ResolveScenario and ResolveOptions
+// do, all faults at once, reason REQUEST_INVALID, paths relative to the request
 // (`scenarios[3].workers`, `worker_counts[0]`, `options.replications`).
 absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
-                                                  const ThroughputDraft& draft);
+                                                  const ThroughputDraft& draft,
+                                                  const ScenarioLimits& limits = {
+                                                      .pipelines = true});
 
 // Predicts every scenario, and one worker of each for the speed-up.
 //

@@ -181,7 +181,7 @@ absl::Status ResolveServers(const Profile& profile, const StrategyDraft& draft,
       scenario.worker_groups.empty())
     scenario.workers = kDefaultTunedWorkers;
   absl::StatusOr<ThroughputQuery> throughput =
-      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options});
+      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options}, {});
   for (Fault& fault : DetailsOf(throughput.status()).faults)
     faults.Add(std::move(fault.field), std::move(fault.description));
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())

@@ -12,6 +12,8 @@
 #include "core/calibrate/collective_fit.h"
 #include "core/compare/comparison.h"
 #include "core/diagnose/diagnosis.h"
+#include "core/layouts/layout_search.h"
+#include "core/layouts/run_fit.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -26,6 +28,7 @@
 #include "stepcast/v1/calibration.pb.h"
 #include "stepcast/v1/comparison.pb.h"
 #include "stepcast/v1/diagnosis.pb.h"
+#include "stepcast/v1/layout.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/pipeline.pb.h"
 #include "stepcast/v1/prediction.pb.h"
@@ -96,6 +99,13 @@ inline constexpr EnumTable<v1::PipelineReport::Bottleneck, PipelineBottleneck, 6
                           {v1::PipelineReport::TRANSFERS, PipelineBottleneck::kTransfers},
                           {v1::PipelineReport::REDUCTIONS, PipelineBottleneck::kReductions},
                           {v1::PipelineReport::REST, PipelineBottleneck::kRest}}};
+inline constexpr EnumTable<v1::RecommendLayoutRequest::Objective, LayoutObjective, 2>
+    kLayoutObjectives{
+        {{v1::RecommendLayoutRequest::MAX_THROUGHPUT, LayoutObjective::kMaxThroughput},
+         {v1::RecommendLayoutRequest::MIN_MEMORY, LayoutObjective::kMinMemory}}};
+inline constexpr EnumTable<v1::FitRunsRequest::Basis, RunBasis, 2> kRunBases{
+    {{v1::FitRunsRequest::SMALLEST, RunBasis::kSmallest},
+     {v1::FitRunsRequest::ALL_RUNS, RunBasis::kAll}}};
 inline constexpr EnumTable<v1::AllReduce::Algorithm, CollectiveAlgorithm, 7> kCollectiveAlgorithms{
     {{v1::AllReduce::RING, CollectiveAlgorithm::kRing},
      {v1::AllReduce::HIERARCHICAL, CollectiveAlgorithm::kHierarchical},

@@ -13,6 +13,8 @@
 #include "core/calibrate/parsing_overhead_fit.h"
 #include "core/compare/comparison.h"
 #include "core/diagnose/diagnosis.h"
+#include "core/layouts/layout_search.h"
+#include "core/layouts/run_fit.h"
 #include "core/model/job_change.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
@@ -111,6 +113,18 @@ struct FitContentionCall {
   ContentionMeasurements measurements;
 };
 
+struct RecommendLayoutCall {
+  ProfileSource source;
+  LayoutDraft draft;
+  std::vector<Fault> faults;
+};
+
+// About no profile.
+struct FitRunsCall {
+  RunFitDraft draft;
+  std::vector<Fault> faults;
+};
+
 struct GenerateTraceCall {
   ProfileSource source;
   TraceDraft draft;
@@ -182,6 +196,16 @@ struct FitContentionAnswer {
   double confidence_level = 0;
   OverlapAssumptions assumptions;  // with the threads measured, where the constants are usable
   std::string unusable_because;
+  AnswerContext context;  // nothing is simulated: as default-constructed
+};
+
+struct RecommendLayoutAnswer {
+  LayoutAnswer answer;
+  AnswerContext context;
+};
+
+struct FitRunsAnswer {
+  RunFit answer;
   AnswerContext context;  // nothing is simulated: as default-constructed
 };
 

@@ -114,50 +114,6 @@ ClusterDraft ClusterFromWire(const v1::Cluster& wire, const std::string& path, F
   return draft;
 }
 
-PipelineDraft PipelineFromWire(const v1::Pipeline& wire, const std::string& path,
-                               FaultList& faults) {
-  const auto at = [&](const char* field) { return absl::StrCat(path, ".", field); };
-  PipelineDraft draft;
-  if (wire.stages() != 0) draft.stages = wire.stages();
-  if (wire.micro_batches() != 0) draft.micro_batches = wire.micro_batches();
-  draft.schedule = CoreOf(kPipelineSchedules, wire.schedule(), at("schedule"), faults);
-  if (wire.has_chunks()) draft.chunks = wire.chunks();
-  if (wire.has_group()) draft.group = wire.group();
-  draft.variant = CoreOf(kPipelineVariants, wire.variant(), at("variant"), faults);
-  draft.cuts = {wire.cuts().begin(), wire.cuts().end()};
-  draft.receives = CoreOf(kPipelineReceives, wire.receives(), at("receives"), faults);
-  draft.transport = CoreOf(kPipelineTransports, wire.transport(), at("transport"), faults);
-  draft.links = CoreOf(kPipelineLinks, wire.links(), at("links"), faults);
-  if (wire.has_bandwidth_bytes_per_second())
-    draft.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second();
-  if (wire.has_latency_seconds()) draft.latency_seconds = wire.latency_seconds();
-  draft.reduction = CoreOf(kPipelineReductions, wire.reduction(), at("reduction"), faults);
-  draft.step_barrier = wire.step_barrier();
-  return draft;
-}
-
-v1::Pipeline PipelineToWire(const Pipeline& pipeline) {
-  v1::Pipeline wire;
-  wire.set_stages(pipeline.layout.devices);
-  wire.set_micro_batches(pipeline.layout.micro_batches);
-  wire.set_schedule(WireOf(kPipelineSchedules, pipeline.layout.schedule));
-  wire.set_chunks(pipeline.layout.chunks);
-  if (pipeline.layout.group != 0) wire.set_group(pipeline.layout.group);
-  wire.set_variant(WireOf(kPipelineVariants, pipeline.layout.variant));
-  wire.mutable_cuts()->Add(pipeline.cuts.begin(), pipeline.cuts.end());
-  wire.set_receives(WireOf(kPipelineReceives, pipeline.receives));
-  wire.set_transport(WireOf(kPipelineTransports, pipeline.transport));
-  wire.set_links(WireOf(kPipelineLinks, pipeline.links));
-  // The network's own, which reductions share, is left unset, or asked for again it would be
-  // another.
-  if (!pipeline.has_network_links)
-    wire.set_bandwidth_bytes_per_second(pipeline.bandwidth_bytes_per_second);
-  wire.set_latency_seconds(pipeline.latency_seconds);
-  wire.set_reduction(WireOf(kPipelineReductions, pipeline.reduction));
-  wire.set_step_barrier(pipeline.step_barrier);
-  return wire;
-}
-
 GradientGroups GroupsFromWire(const v1::AllReduce::Groups& wire) {
   GradientGroups groups;
   groups.groups.reserve(static_cast<size_t>(wire.groups_size()));
@@ -363,6 +319,58 @@ v1::AllReduce::MeasuredCollective ToWire(const MeasuredCollective& point) {
   return wire;
 }
 
+PipelineDraft FromWire(const v1::Pipeline& wire, const std::string& path, FaultList& faults) {
+  const auto at = [&](const char* field) { return absl::StrCat(path, ".", field); };
+  PipelineDraft draft;
+  if (wire.stages() != 0) draft.stages = wire.stages();
+  if (wire.micro_batches() != 0) draft.micro_batches = wire.micro_batches();
+  draft.schedule = CoreOf(kPipelineSchedules, wire.schedule(), at("schedule"), faults);
+  if (wire.has_chunks()) draft.chunks = wire.chunks();
+  if (wire.has_group()) draft.group = wire.group();
+  draft.variant = CoreOf(kPipelineVariants, wire.variant(), at("variant"), faults);
+  draft.cuts = {wire.cuts().begin(), wire.cuts().end()};
+  draft.receives = CoreOf(kPipelineReceives, wire.receives(), at("receives"), faults);
+  draft.transport = CoreOf(kPipelineTransports, wire.transport(), at("transport"), faults);
+  draft.links = CoreOf(kPipelineLinks, wire.links(), at("links"), faults);
+  if (wire.has_bandwidth_bytes_per_second())
+    draft.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second();
+  if (wire.has_latency_seconds()) draft.latency_seconds = wire.latency_seconds();
+  draft.reduction = CoreOf(kPipelineReductions, wire.reduction(), at("reduction"), faults);
+  draft.step_barrier = wire.step_barrier();
+  return draft;
+}
+
+v1::Pipeline ToWire(const Pipeline& pipeline) {
+  v1::Pipeline wire;
+  wire.set_stages(pipeline.layout.devices);
+  wire.set_micro_batches(pipeline.layout.micro_batches);
+  wire.set_schedule(WireOf(kPipelineSchedules, pipeline.layout.schedule));
+  wire.set_chunks(pipeline.layout.chunks);
+  if (pipeline.layout.group != 0) wire.set_group(pipeline.layout.group);
+  wire.set_variant(WireOf(kPipelineVariants, pipeline.layout.variant));
+  wire.mutable_cuts()->Add(pipeline.cuts.begin(), pipeline.cuts.end());
+  wire.set_receives(WireOf(kPipelineReceives, pipeline.receives));
+  wire.set_transport(WireOf(kPipelineTransports, pipeline.transport));
+  wire.set_links(WireOf(kPipelineLinks, pipeline.links));
+  // The network's own, which reductions share, is left unset, or asked for again it would be
+  // another.
+  if (!pipeline.has_network_links)
+    wire.set_bandwidth_bytes_per_second(pipeline.bandwidth_bytes_per_second);
+  wire.set_latency_seconds(pipeline.latency_seconds);
+  wire.set_reduction(WireOf(kPipelineReductions, pipeline.reduction));
+  wire.set_step_barrier(pipeline.step_barrier);
+  return wire;
+}
+
+v1::Pipeline ToWire(const PipelineDraft& draft) {
+  v1::Pipeline wire;
+  wire.set_stages(draft.stages.value_or(0));
+  wire.set_micro_batches(draft.micro_batches.value_or(0));
+  if (draft.schedule.has_value()) wire.set_schedule(WireOf(kPipelineSchedules, *draft.schedule));
+  if (draft.chunks.has_value()) wire.set_chunks(*draft.chunks);
+  return wire;
+}
+
 std::optional<double> FromWire(const google::protobuf::Duration& wire, const std::string& path,
                                FaultList& faults) {
   const bool same_sign =
@@ -412,8 +420,7 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
   if (wire.has_cluster())
     draft.cluster = ClusterFromWire(wire.cluster(), path + ".cluster", faults);
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};
-  if (wire.has_pipeline())
-    draft.pipeline = PipelineFromWire(wire.pipeline(), path + ".pipeline", faults);
+  if (wire.has_pipeline()) draft.pipeline = FromWire(wire.pipeline(), path + ".pipeline", faults);
   for (const v1::WorkerGroup& group : wire.worker_groups())
     draft.worker_groups.push_back(GroupFromWire(group));
   return draft;
@@ -431,7 +438,7 @@ v1::Scenario ToWire(const Scenario& scenario) {
   }
   wire.mutable_start_offsets_ns()->Add(scenario.start_offsets_ns.begin(),
                                        scenario.start_offsets_ns.end());
-  if (scenario.pipeline.has_value()) *wire.mutable_pipeline() = PipelineToWire(*scenario.pipeline);
+  if (scenario.pipeline.has_value()) *wire.mutable_pipeline() = ToWire(*scenario.pipeline);
   for (const WorkerGroup& group : scenario.worker_groups)
     *wire.add_worker_groups() = GroupToWire(group);
   return wire;

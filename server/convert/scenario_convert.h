@@ -17,6 +17,11 @@
 
 namespace stepcast::server {
 
+PipelineDraft FromWire(const v1::Pipeline& wire, const std::string& path, FaultList& faults);
+v1::Pipeline ToWire(const Pipeline& pipeline);
+// What a search tried: stages, micro-batches, schedule and chunks.
+v1::Pipeline ToWire(const PipelineDraft& draft);
+
 // 0 workers are taken as unset.
 ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultList& faults);
 SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::string& path,

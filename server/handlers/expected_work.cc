@@ -48,6 +48,13 @@ double OperationsOf(const Profile& profile, const RecommendationQuery& query) {
          OfOneWorker(profile, query.options, query.server_choices.front());
 }
 
+double OperationsOf(const Profile&, const LayoutQuery& query) {
+  double operations = 0;
+  for (const LayoutCandidate& candidate : query.candidates)
+    operations += ExpectedEvents(candidate.scenario, query.options);
+  return operations;
+}
+
 double OperationsOf(const Profile& profile, const OrderQuery& query) {
   return static_cast<double>(query.methods.size()) * query.scenario.workers *
          OfOneWorker(profile, query.options, query.scenario);
@@ -123,6 +130,8 @@ Communication CommunicationOf(const ThroughputQuery& query) {
 Communication CommunicationOf(const RecommendationQuery& query) {
   return CommunicationOf(query.server_choices.front());
 }
+
+Communication CommunicationOf(const LayoutQuery&) { return Communication::kAllReduce; }
 
 Communication CommunicationOf(const OrderQuery& query) { return CommunicationOf(query.scenario); }
 

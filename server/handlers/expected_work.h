@@ -18,6 +18,7 @@
 #include "core/allocate/allocation_query.h"
 #include "core/compare/comparison.h"
 #include "core/diagnose/diagnosis.h"
+#include "core/layouts/layout_search.h"
 #include "core/model/profile.h"
 #include "core/predict/order_query.h"
 #include "core/predict/run_memory.h"
@@ -66,6 +67,7 @@ double OperationsOf(const Profile& profile, const ComparisonQuery& query);
 double OperationsOf(const Profile& profile, const DiagnosisQuery& query);
 double OperationsOf(const Profile& profile, const StrategyQuery& query);
 double OperationsOf(const Profile& profile, const TraceQuery& query);
+double OperationsOf(const Profile& profile, const LayoutQuery& query);
 double OperationsOf(const AllocationQuery& query);
 
 // The kind of the jobs of a checked request.
@@ -77,6 +79,7 @@ Communication CommunicationOf(const ComparisonQuery& query);
 Communication CommunicationOf(const DiagnosisQuery& query);
 Communication CommunicationOf(const StrategyQuery& query);
 Communication CommunicationOf(const TraceQuery& query);
+Communication CommunicationOf(const LayoutQuery& query);
 Communication CommunicationOf(const AllocationQuery& query);
 
 // The remedy that is offered instead of waiting.

@@ -14,6 +14,8 @@
 #include "core/calibrate/parsing_overhead_fit.h"
 #include "core/compare/comparison.h"
 #include "core/diagnose/diagnosis.h"
+#include "core/layouts/layout_search.h"
+#include "core/layouts/run_fit.h"
 #include "core/model/fault_list.h"
 #include "core/model/job_change.h"
 #include "core/predict/order.h"
@@ -157,8 +159,12 @@ absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictT
     PredictThroughputCall call) const {
   if (call.source.change.global_batch_size.has_value())
     return PredictStrongScaling(std::move(call));
-  return Prepare<PredictThroughputAnswer>("PredictThroughput", std::move(call), ResolveThroughput,
-                                          stepcast::PredictThroughput);
+  return Prepare<PredictThroughputAnswer>(
+      "PredictThroughput", std::move(call),
+      [](const Profile& profile, const ThroughputDraft& draft) {
+        return ResolveThroughput(profile, draft);
+      },
+      stepcast::PredictThroughput);
 }
 
 absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictStrongScaling(
@@ -334,6 +340,23 @@ absl::StatusOr<Computation<FitContentionAnswer>> PredictionHandler::FitContentio
           answer.unusable_because = absl::StrCat(fault.field, ": ", fault.description);
         }
         return answer;
+      });
+}
+
+absl::StatusOr<Computation<RecommendLayoutAnswer>> PredictionHandler::RecommendLayout(
+    RecommendLayoutCall call) const {
+  return Prepare<RecommendLayoutAnswer>("RecommendLayout", std::move(call), ResolveLayouts,
+                                        stepcast::RecommendLayout);
+}
+
+absl::StatusOr<Computation<FitRunsAnswer>> PredictionHandler::FitRuns(FitRunsCall call) const {
+  absl::StatusOr<RunFit> fit = FitMeasuredRuns(call.draft);
+  const absl::Status checked = WithFaults(std::move(call.faults), fit.status());
+  if (!checked.ok()) return checked;
+  return Computation<FitRunsAnswer>(
+      kNoProfile, {.method = "FitRuns"},
+      [fit = *std::move(fit)](StopCheck) mutable -> absl::StatusOr<FitRunsAnswer> {
+        return FitRunsAnswer{.answer = std::move(fit), .context = {}};
       });
 }
 

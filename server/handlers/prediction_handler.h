@@ -105,6 +105,10 @@ class PredictionHandler {
   // Likewise.
   absl::StatusOr<Computation<FitCollectivesAnswer>> FitCollectives(FitCollectivesCall call) const;
   absl::StatusOr<Computation<FitContentionAnswer>> FitContention(FitContentionCall call) const;
+  absl::StatusOr<Computation<RecommendLayoutAnswer>> RecommendLayout(
+      RecommendLayoutCall call) const;
+  // About no profile, and nothing is simulated.
+  absl::StatusOr<Computation<FitRunsAnswer>> FitRuns(FitRunsCall call) const;
   absl::StatusOr<TraceComputation> GenerateTrace(GenerateTraceCall call) const;
 
   // Changes whenever what a profile's name stands for may have changed (ProfileStore::Generation).

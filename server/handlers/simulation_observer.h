@@ -12,7 +12,8 @@ namespace stepcast::server {
 inline constexpr std::string_view kSimulatingMethods[] = {
     "PredictThroughput",     "RecommendWorkers", "OptimizeOrder",
     "AllocateWorkers",       "CompareModels",    "GenerateTrace",
-    "OptimizeCommunication", "DiagnoseJob",      "OptimizeJob"};
+    "OptimizeCommunication", "DiagnoseJob",      "OptimizeJob",
+    "RecommendLayout"};
 
 // The ways in which the jobs of a call exchange their updates; kBoth where a call has scenarios of
 // either.

@@ -15,6 +15,7 @@
 #include "core/importing/recording_options.h"
 #include "core/model/profile_limits.h"
 #include "server/base/clock.h"
+#include "server/convert/layout_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/search_convert.h"
@@ -112,6 +113,9 @@ class LocalService::Handlers {
         "FitCollectives", &PredictionHandler::FitCollectives);
     AddComputed<v1::FitContentionRequest, v1::FitContentionResponse>(
         "FitContention", &PredictionHandler::FitContention);
+    AddComputed<v1::RecommendLayoutRequest, v1::RecommendLayoutResponse>(
+        "RecommendLayout", &PredictionHandler::RecommendLayout);
+    AddComputed<v1::FitRunsRequest, v1::FitRunsResponse>("FitRuns", &PredictionHandler::FitRuns);
   }
 
   absl::Status Call(std::string_view path, const Message& request, Message& response,

@@ -135,13 +135,14 @@ prometheus::Labels LabelsOf(const SimulatedWork& work) {
           {"communication", kCommunicationNames[static_cast<size_t>(work.communication)]}};
 }
 
-// False where no call of the method can be of such jobs: orders are of parameter servers, groups
-// and strategies of all-reduces, and only a cluster or a list of scenarios has jobs of both kinds.
+// False where no call of the method can be of such jobs: orders are of parameter servers, groups,
+// strategies and layouts of all-reduces, and only a cluster or a list of scenarios has jobs of both kinds.
 bool Meets(std::string_view method, Communication communication) {
   if (communication == Communication::kBoth)
     return method == "AllocateWorkers" || method == "PredictThroughput";
   if (communication == Communication::kAllReduce) return method != "OptimizeOrder";
-  return method != "OptimizeCommunication" && method != "OptimizeJob";
+  return method != "OptimizeCommunication" && method != "OptimizeJob" &&
+         method != "RecommendLayout";
 }
 
 }  // namespace

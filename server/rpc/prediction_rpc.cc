@@ -1,6 +1,7 @@
 #include <string>
 #include <utility>
 
+#include "server/convert/layout_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/search_convert.h"
 #include "server/convert/strategy_convert.h"
@@ -16,21 +17,19 @@ namespace stepcast::server {
 
 namespace {
 
-using PredictionMethods = v1::PredictionService::WithRawCallbackMethod_PredictThroughput<
-    v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<
-        v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<
-            v1::PredictionService::WithRawCallbackMethod_AllocateWorkers<
-                v1::PredictionService::WithRawCallbackMethod_CompareModels<
-                    v1::PredictionService::WithRawCallbackMethod_DiagnoseJob<
-                        v1::PredictionService::WithRawCallbackMethod_OptimizeJob<
-                            v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
-                                v1::PredictionService::WithRawCallbackMethod_FitCollectives<
-                                    v1::PredictionService::WithRawCallbackMethod_FitContention<
-                                        v1::PredictionService::
-                                            WithRawCallbackMethod_OptimizeCommunication<
-                                                v1::PredictionService::
-                                                    WithRawCallbackMethod_GenerateTrace<
-                                                        v1::PredictionService::Service>>>>>>>>>>>>;
+// A service whose method of that name takes bytes.
+using Service = v1::PredictionService;
+using FitMethods = Service::WithRawCallbackMethod_FitParsingOverhead<
+    Service::WithRawCallbackMethod_FitCollectives<Service::WithRawCallbackMethod_FitContention<
+        Service::WithRawCallbackMethod_FitRuns<Service::Service>>>>;
+using SearchMethods = Service::WithRawCallbackMethod_RecommendWorkers<
+    Service::WithRawCallbackMethod_RecommendLayout<Service::WithRawCallbackMethod_OptimizeOrder<
+        Service::WithRawCallbackMethod_OptimizeCommunication<
+            Service::WithRawCallbackMethod_OptimizeJob<
+                Service::WithRawCallbackMethod_AllocateWorkers<FitMethods>>>>>>;
+using PredictionMethods = Service::WithRawCallbackMethod_PredictThroughput<
+    Service::WithRawCallbackMethod_CompareModels<Service::WithRawCallbackMethod_DiagnoseJob<
+        Service::WithRawCallbackMethod_GenerateTrace<SearchMethods>>>>;
 
 class PredictionRpc final : public PredictionMethods {
  public:
@@ -123,6 +122,22 @@ class PredictionRpc final : public PredictionMethods {
     return Start<v1::FitContentionRequest>(
         {"FitContention", context, request, reply},
         [this](auto asked) { return handler_.FitContention(std::move(asked)); });
+  }
+
+  grpc::ServerUnaryReactor* RecommendLayout(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* reply) override {
+    return Start<v1::RecommendLayoutRequest>(
+        {"RecommendLayout", context, request, reply},
+        [this](auto asked) { return handler_.RecommendLayout(std::move(asked)); });
+  }
+
+  grpc::ServerUnaryReactor* FitRuns(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* reply) override {
+    return Start<v1::FitRunsRequest>({"FitRuns", context, request, reply}, [this](auto asked) {
+      return handler_.FitRuns(std::move(asked));
+    });
   }
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerateTrace(

@@ -15,7 +15,7 @@ from certificates import Authority  # noqa: E402
 from postgres import Postgres  # noqa: E402
 from stepcastd import Server  # noqa: E402
 
-# The time that the server may take to exit once it has stopped (server/README.md, "Decisions").
+# The time that the server may take to exit once it has stopped (server/docs/decisions.md).
 EXIT_SECONDS = 2
 # Read by libpq.
 LIBPQ_VARIABLES = {"PGPASSWORD"}

@@ -69,6 +69,11 @@ class PagesTest(unittest.TestCase):
             with self.subTest(path):
                 self.assertEqual((TOP / path).read_text(encoding="utf-8"), text, "docs_test.py --write makes it anew")
 
+    def test_the_map_of_the_core_names_every_room(self):
+        rooms = {path.name for path in (TOP / "core").iterdir() if (path / "CMakeLists.txt").exists()}
+        text = (TOP / "core/README.md").read_text(encoding="utf-8")
+        self.assertEqual({room for room in rooms if f"`{room}`" not in text and f"[{room}](" not in text}, set())
+
     def test_maps_name_every_page(self):
         for path, text in generated.maps().items():
             with self.subTest(path):
@@ -140,13 +145,15 @@ class MatchesTest(unittest.TestCase):
 
 def write(names):
     """Prints outputs and generated pages anew."""
-    for path, text in {**generated.pages(), **generated.maps()}.items():
-        if not names or path in names:
+    # Maps name the generated pages.
+    for make in (generated.pages, generated.maps):
+        for path, text in make().items():
             target = TOP / path
+            if (names and path not in names) or (target.exists() and target.read_text(encoding="utf-8") == text):
+                continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            if not target.exists() or target.read_text(encoding="utf-8") != text:
-                target.write_text(text, encoding="utf-8")
-                print(f"made {path}")
+            target.write_text(text, encoding="utf-8")
+            print(f"made {path}")
     for page in filter(lambda page: page.is_for_users() and (not names or page.name in names), all_pages()):
         with Reader() as reader:
             _write_page(page, reader)

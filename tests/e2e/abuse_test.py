@@ -165,7 +165,7 @@ class AbuseTest(ServerTest):
         self.assert_answered()
 
     def test_headers_without_an_end_hold_memory_only_while_their_connection_lasts(self):
-        # gRPC 1.51 keeps what is sent until then, and at times notices the end only by its keepalive (server/README.md, "What is not bounded").
+        # gRPC 1.51 keeps what is sent until then, and at times notices the end only by its keepalive (server/docs/troubleshooting.md).
         piece = frame(CONTINUATION, 0, 1, literal(b"x-more", b"a" * 16_000))
         count, rounds = 1000, 20
         for _ in range(rounds):

@@ -29,6 +29,8 @@ METHODS = {
         "FitParsingOverhead": "unary",
         "FitCollectives": "unary",
         "FitContention": "unary",
+        "RecommendLayout": "unary",
+        "FitRuns": "unary",
     },
     "stepcast.v1.JobService": {"StartJob": "unary"},
     "google.longrunning.Operations": {

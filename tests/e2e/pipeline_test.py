@@ -107,7 +107,7 @@ class PipelineTest(ServerTest):
         return self.server.predictions.PredictThroughput(request, timeout=PATIENCE_SECONDS).predictions
 
     def test_golden_cases_come_out(self):
-        cases = golden("pipeline.json")
+        cases = golden("pipeline")
         self.assertEqual(len(cases), 60)
         for i, case in enumerate(cases):
             with self.subTest(i):
@@ -292,8 +292,10 @@ class BadPipelineTest(ServerTest):
 
         asked = {"pipeline": {"stages": 2, "micro_batches": 4}}
         for method, more in (
-            ("RecommendWorkers", {"max_workers": 4}),
+            ("RecommendWorkers", {"constraints": {"max_workers": 4}}),
             ("DiagnoseJob", {}),
+            ("CompareModels", {}),
+            ("GenerateTrace", {}),
             ("OptimizeCommunication", {}),
             ("OptimizeJob", {}),
         ):
@@ -301,7 +303,8 @@ class BadPipelineTest(ServerTest):
                 request = prediction_request(method)
                 request.inline_profile.CopyFrom(message(layers(6)))
                 from_json(request, {"scenario": asked, **more})
-                details = self.refusal(getattr(self.server.predictions, method), request)
+                call = getattr(self.server.predictions, method)
+                details = self.refusal((lambda asked, timeout: list(call(asked, timeout=timeout))) if method == "GenerateTrace" else call, request)
                 self.assertEqual(details.code.name, "INVALID_ARGUMENT", details.message)
                 self.assertIn("scenario.pipeline", details.violations)
 

@@ -143,6 +143,11 @@ class Client {
                                                       const CallOptions& call = {}) const;
   absl::StatusOr<v1::OptimizeJobResponse> OptimizeJob(const v1::OptimizeJobRequest& request,
                                                       const CallOptions& call = {}) const;
+  absl::StatusOr<v1::RecommendLayoutResponse> RecommendLayout(
+      const v1::RecommendLayoutRequest& request, const CallOptions& call = {}) const;
+  // From measured runs; nothing is simulated.
+  absl::StatusOr<v1::FitRunsResponse> FitRuns(const v1::FitRunsRequest& request,
+                                              const CallOptions& call = {}) const;
   // From measurements; nothing is simulated.
   absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(
       const v1::FitParsingOverheadRequest& request, const CallOptions& call = {}) const;

@@ -41,6 +41,7 @@ std::string SampleFor(const CLI::Option& option, const TemporaryDirectory& direc
   const std::string& name = option.get_name();
   if (name == "--cluster") return "dgx-a100";
   if (name == "--currency") return "USD";
+  if (name == "--pipeline") return "stages=2";
   if (name == "--priorities") return directory.Write("priorities", "recv\t3\n");
   if (const size_t bar = type.find('|'); bar != std::string::npos) return type.substr(0, bar);
   if (type == "RATE") return "1GB/s";

@@ -89,6 +89,14 @@ TEST_F(HelpTest, LinesHaveAtMostAHundredColumnsAndKeepWholeWords) {
   EXPECT_THAT(help, HasSubstr("\n" + std::string(28, ' ') + std::string(70, 'x') + "\n"));
 }
 
+TEST_F(HelpTest, ALongListOfChoicesGoesOnInFurtherLines) {
+  const std::string word(30, 'w');
+  command_->add_option("--kind", text_, "Kind")
+      ->type_name(word + "|" + word + "|" + word + "|" + word);
+  EXPECT_THAT(Help(), HasSubstr("\n  --kind " + word + "|" + word + "|\n      " + word + "|" +
+                                word + "\n" + std::string(28, ' ') + "Kind\n"));
+}
+
 TEST_F(HelpTest, ASemicolonAtTheEndOfALineEndsALine) {
   command_->add_option("--kinds", text_, "one: the first;\ntwo: the\nsecond")->type_name("K");
   EXPECT_THAT(Help(), HasSubstr("one: the first;\n" + std::string(28, ' ') + "two: the second\n"));

@@ -43,6 +43,8 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kPipelineLinks);
   ExpectComplete(kPipelineReductions);
   ExpectComplete(kPipelineBottlenecks);
+  ExpectComplete(kLayoutObjectives);
+  ExpectComplete(kRunBases);
   ExpectComplete(kCollectiveAlgorithms);
   ExpectComplete(kStarts);
   ExpectComplete(kHorizons);

@@ -1,0 +1,417 @@
+// `layout`: how a job should be spread over devices; and `layout fit`: what measured runs say of
+// other numbers of them.
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/commands.h"
+#include "client/cli/input_reader.h"
+#include "client/cli/measure_text.h"
+#include "client/cli/parsed_option.h"
+#include "client/cli/prediction_table.h"
+#include "client/cli/profile_argument.h"
+#include "client/cli/progress.h"
+#include "client/cli/quantity.h"
+#include "client/cli/scenario_flags.h"
+#include "client/cli/simulation_flags.h"
+#include "client/cli/table.h"
+
+#include "stepcast/json.h"
+
+namespace stepcast::client {
+
+namespace {
+
+constexpr char kLayoutGroup[] = "Layout";
+
+// Runs of one kind of job: those whose other columns agree.
+using RunGroups = std::vector<std::pair<std::string, v1::FitRunsRequest>>;
+
+// The columns of a table of runs, by their names and what others call them.
+struct RunColumns {
+  int devices = -1;
+  int stages = -1;
+  int chunks = -1;
+  int micro_batches = -1;
+  int step_seconds = -1;
+  int name = -1;
+  std::vector<int> kinds;  // runs that differ in them are of other jobs
+
+  static RunColumns Of(const std::vector<std::string>& titles) {
+    RunColumns columns;
+    const std::map<std::string, int*> known = {{"devices", &columns.devices},
+                                               {"gpus", &columns.devices},
+                                               {"stages", &columns.stages},
+                                               {"pp", &columns.stages},
+                                               {"chunks", &columns.chunks},
+                                               {"vp", &columns.chunks},
+                                               {"micro_batches", &columns.micro_batches},
+                                               {"grad_acc", &columns.micro_batches},
+                                               {"step_seconds", &columns.step_seconds},
+                                               {"step_s_median", &columns.step_seconds},
+                                               {"name", &columns.name}};
+    constexpr const char* kKinds[] = {"job", "benchmark", "gpu", "tp", "cp", "ep", "mbs"};
+    for (size_t i = 0; i < titles.size(); ++i) {
+      if (const auto column = known.find(titles[i]); column != known.end())
+        *column->second = static_cast<int>(i);
+      for (const char* kind : kKinds)
+        if (titles[i] == kind) columns.kinds.push_back(static_cast<int>(i));
+    }
+    return columns;
+  }
+};
+
+// A whole number, also written as 48.0.
+absl::StatusOr<int64_t> WholeNumber(const std::string& text, const std::string& title) {
+  double value = 0;
+  if (!absl::SimpleAtod(text, &value) || value != std::floor(value) || std::fabs(value) > 1e15)
+    return absl::InvalidArgumentError(
+        absl::StrCat(title, " is \"", text, "\", not a whole number"));
+  return static_cast<int64_t>(value);
+}
+
+std::vector<std::string> CellsOf(absl::string_view line) {
+  std::vector<std::string> cells;
+  for (const absl::string_view cell : absl::StrSplit(line, absl::ByAnyChar(",;\t")))
+    cells.emplace_back(absl::StripAsciiWhitespace(cell));
+  return cells;
+}
+
+absl::StatusOr<v1::MeasuredRun> RunOf(const RunColumns& columns,
+                                      const std::vector<std::string>& cells) {
+  v1::MeasuredRun run;
+  const auto whole = [&](int column, const char* title) -> absl::StatusOr<int32_t> {
+    absl::StatusOr<int64_t> value = WholeNumber(cells[static_cast<size_t>(column)], title);
+    if (!value.ok()) return value.status();
+    return static_cast<int32_t>(std::clamp<int64_t>(*value, INT32_MIN, INT32_MAX));
+  };
+  const absl::StatusOr<int32_t> devices = whole(columns.devices, "devices");
+  if (!devices.ok()) return devices.status();
+  run.set_devices(*devices);
+  const absl::StatusOr<int32_t> stages = whole(columns.stages, "stages");
+  if (!stages.ok()) return stages.status();
+  run.mutable_pipeline()->set_stages(*stages);
+  const absl::StatusOr<int32_t> micro_batches = whole(columns.micro_batches, "micro_batches");
+  if (!micro_batches.ok()) return micro_batches.status();
+  run.mutable_pipeline()->set_micro_batches(*micro_batches);
+  if (columns.chunks >= 0 && !cells[static_cast<size_t>(columns.chunks)].empty()) {
+    const absl::StatusOr<int32_t> chunks = whole(columns.chunks, "chunks");
+    if (!chunks.ok()) return chunks.status();
+    run.mutable_pipeline()->set_chunks(*chunks);
+  }
+  const std::string& seconds = cells[static_cast<size_t>(columns.step_seconds)];
+  double value = 0;
+  if (!seconds.empty() && !absl::SimpleAtod(seconds, &value))
+    return absl::InvalidArgumentError(
+        absl::StrCat("step_seconds is \"", seconds, "\", not a number"));
+  if (!seconds.empty()) run.set_step_seconds(value);
+  if (columns.name >= 0) run.set_name(cells[static_cast<size_t>(columns.name)]);
+  return run;
+}
+
+absl::StatusOr<RunGroups> ParseRuns(const std::string& text) {
+  RunGroups groups;
+  std::optional<RunColumns> columns;
+  size_t titles = 0;
+  int line_number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++line_number;
+    const absl::string_view content = absl::StripAsciiWhitespace(line);
+    if (content.empty() || content[0] == '#') continue;
+    const std::vector<std::string> cells = CellsOf(content);
+    if (!columns.has_value()) {
+      columns = RunColumns::Of(cells);
+      titles = cells.size();
+      if (columns->devices < 0 || columns->stages < 0 || columns->micro_batches < 0 ||
+          columns->step_seconds < 0)
+        return absl::InvalidArgumentError(absl::StrCat(
+            "line ", line_number,
+            " does not name the columns devices, stages, micro_batches and step_seconds (or gpus, "
+            "pp, grad_acc and step_s_median)"));
+      continue;
+    }
+    if (cells.size() != titles)
+      return absl::InvalidArgumentError(absl::StrCat("line ", line_number, " has ", cells.size(),
+                                                     " columns, and the first ", titles));
+    absl::StatusOr<v1::MeasuredRun> run = RunOf(*columns, cells);
+    if (!run.ok())
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", line_number, ": ", std::string(run.status().message())));
+    std::vector<std::string> kind;
+    for (const int column : columns->kinds) kind.push_back(cells[static_cast<size_t>(column)]);
+    kind.push_back(absl::StrCat(run->pipeline().stages(), " stages"));
+    const std::string job = absl::StrJoin(kind, ", ");
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const auto& known) { return known.first == job; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {job, v1::FitRunsRequest()});
+    *group->second.add_runs() = *std::move(run);
+  }
+  if (groups.empty()) return absl::InvalidArgumentError("has no runs");
+  return groups;
+}
+
+std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResponse& reply) {
+  const auto interval = [](const v1::ConfidenceInterval& of) {
+    return absl::StrCat(NumberText(of.lower()), " .. ", NumberText(of.upper()));
+  };
+  std::string text = absl::StrCat(
+      "step = c (m + (p - 1) / v) + rest: c ", NumberText(reply.seconds_per_micro_batch()), " s (",
+      interval(reply.seconds_per_micro_batch_interval()), "), rest ",
+      NumberText(reply.rest_seconds()), " s (", interval(reply.rest_seconds_interval()), ")\n");
+  Table table({{"devices"},
+               {"micro-batches"},
+               {"step"},
+               {absl::StrCat(reply.seconds_per_micro_batch_interval().level() * 100, "% of runs")},
+               {"measured"},
+               {"error"},
+               {"linear scaling"},
+               {"", Table::Align::kLeft}});
+  std::vector<double> errors;
+  std::vector<double> linear;
+  for (int i = 0; i < reply.runs_size(); ++i) {
+    const v1::FitRunsResponse::Run& run = reply.runs(i);
+    const v1::MeasuredRun& asked = request.runs(i);
+    const auto percent = [](bool known, double value) {
+      return known ? absl::StrFormat("%+.2f%%", 100 * value) : std::string();
+    };
+    table.AddRow({absl::StrCat(asked.devices()), absl::StrCat(asked.pipeline().micro_batches()),
+                  SecondsText(run.step_seconds()),
+                  absl::StrCat(SecondsText(run.step_interval().lower()), " .. ",
+                               SecondsText(run.step_interval().upper())),
+                  asked.has_step_seconds() ? SecondsText(asked.step_seconds()) : "",
+                  percent(run.has_relative_error(), run.relative_error()),
+                  percent(run.has_linear_relative_error(), run.linear_relative_error()),
+                  run.fitted() ? "fitted" : ""});
+    if (run.fitted() || !run.has_relative_error()) continue;
+    errors.push_back(std::fabs(run.relative_error()));
+    linear.push_back(std::fabs(run.linear_relative_error()));
+  }
+  absl::StrAppend(&text, table.Text());
+  if (errors.empty()) return text;
+  std::sort(errors.begin(), errors.end());
+  std::sort(linear.begin(), linear.end());
+  absl::StrAppendFormat(&text,
+                        "others: %d, errors %.2f%% in the middle, %.2f%% at worst; of linear "
+                        "scaling %.1f%% and %.1f%%\n",
+                        errors.size(), 100 * errors[(errors.size() - 1) / 2], 100 * errors.back(),
+                        100 * linear[(linear.size() - 1) / 2], 100 * linear.back());
+  return text;
+}
+
+const Choices<v1::Pipeline::Schedule> kLayoutSchedules{
+    {"gpipe", v1::Pipeline::GPIPE},
+    {"1f1b", v1::Pipeline::ONE_F_ONE_B},
+    {"interleaved", v1::Pipeline::INTERLEAVED},
+    {"looped-bfs", v1::Pipeline::LOOPED_BFS},
+    {"zero-bubble-1", v1::Pipeline::ZERO_BUBBLE_1},
+    {"zero-bubble-v", v1::Pipeline::ZERO_BUBBLE_V}};
+
+const char* ScheduleName(v1::Pipeline::Schedule schedule) {
+  for (const auto& [word, value] : kLayoutSchedules)
+    if (value == schedule) return word.c_str();
+  return "unknown";
+}
+
+std::string LayoutName(const v1::Pipeline& pipeline, v1::AllReduce::Sharding sharding) {
+  std::string text = absl::StrCat(ScheduleName(pipeline.schedule()), ", ", pipeline.stages(),
+                                  pipeline.stages() == 1 ? " stage" : " stages");
+  if (pipeline.chunks() > 1) absl::StrAppend(&text, " of ", pipeline.chunks(), " chunks");
+  if (sharding == v1::AllReduce::OPTIMIZER) absl::StrAppend(&text, ", sharded optimizer");
+  if (sharding == v1::AllReduce::GRADIENTS) absl::StrAppend(&text, ", sharded gradients");
+  return text;
+}
+
+std::string LayoutText(const v1::RecommendLayoutResponse& reply) {
+  Predictions predictions;
+  for (const v1::RecommendLayoutResponse::Layout& layout : reply.layouts())
+    *predictions.Add() = layout.prediction();
+  Table table({{"layout", Table::Align::kLeft},
+               {"replicas"},
+               {"micro-batches"},
+               {"examples/s"},
+               {IntervalTitle(predictions)},
+               {"best"},
+               {"memory"},
+               {"bubble"},
+               {"first, if changed", Table::Align::kLeft}});
+  for (const v1::RecommendLayoutResponse::Layout& layout : reply.layouts()) {
+    const v1::Prediction& prediction = layout.prediction();
+    table.AddRow(
+        {LayoutName(layout.pipeline(), layout.sharding()), absl::StrCat(layout.workers()),
+         absl::StrCat(layout.pipeline().micro_batches()),
+         NumberText(prediction.examples_per_second()),
+         IntervalText(prediction.confidence_interval()), PercentText(layout.probability_best()),
+         layout.memory_bytes() > 0 ? BytesText(layout.memory_bytes()) : "not known",
+         PercentText(prediction.pipeline().bubble_fraction()), BottleneckText(prediction)});
+  }
+  std::string text = table.Text();
+  if (reply.pruned_count() > 0)
+    absl::StrAppend(&text, reply.pruned_count(),
+                    " more fit, and cannot be among the best by what their devices compute.\n");
+  std::map<std::string, std::pair<int, std::string>> reasons;  // by field: count, an example
+  for (const v1::RecommendLayoutResponse::Refused& refused : reply.refused()) {
+    auto& [count, example] = reasons[refused.reason().substr(0, refused.reason().find(':'))];
+    if (++count > 1) continue;
+    example =
+        absl::StrCat(LayoutName(refused.pipeline(), refused.sharding()), ", ", refused.workers(),
+                     refused.workers() == 1 ? " replica: " : " replicas: ", refused.reason());
+  }
+  for (const auto& [field, told] : reasons)
+    absl::StrAppend(&text, "refused: ", told.first, " by ", field, ", for instance ", told.second,
+                    "\n");
+  return absl::StrCat(text, AssumptionsText(predictions));
+}
+
+class LayoutCommand : public Command {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app = parent.add_subcommand(
+        "layout", "How a job should be spread over devices: pipelines and replicas that fit");
+    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->type_name("");
+    AddValueOption<int64_t>(*app, "--devices", "N", "Devices that a layout fills",
+                            [this](int64_t devices) { request_.set_devices(devices); })
+        ->group(kLayoutGroup);
+    AddParsedOption(
+        *app, "--memory", "BYTES", "What a device has: 80GB (default: any)",
+        [](const std::string& text) { return ParseBytes(text); },
+        [this](int64_t bytes) { request_.set_memory_bytes(bytes); })
+        ->group(kLayoutGroup);
+    CLI::Option* micro_batches = AddValueOption<int32_t>(
+        *app, "--micro-batches", "N", "Micro-batches of a replica and step (default 8)",
+        [this](int32_t count) { request_.set_micro_batches(count); });
+    AddValueOption<int64_t>(*app, "--examples", "N", "Or examples of all replicas in a step",
+                            [this](int64_t count) { request_.set_examples_per_step(count); })
+        ->excludes(micro_batches)
+        ->group(kLayoutGroup);
+    micro_batches->group(kLayoutGroup);
+    AddParsedOption(
+        *app, "--schedules", "NAME,...",
+        "Orders to try: " + ChoiceWords(kLayoutSchedules, "|") +
+            " (default 1f1b and interleaved, and zero-bubble-1 where backward is split)",
+        [](const std::string& text) -> absl::StatusOr<std::vector<v1::Pipeline::Schedule>> {
+          std::vector<v1::Pipeline::Schedule> schedules;
+          for (const absl::string_view word : absl::StrSplit(text, ',')) {
+            const auto schedule = ParseChoice(std::string(word), kLayoutSchedules);
+            if (!schedule.ok()) return schedule.status();
+            schedules.push_back(*schedule);
+          }
+          return schedules;
+        },
+        [this](const std::vector<v1::Pipeline::Schedule>& schedules) {
+          for (const auto schedule : schedules) request_.add_schedules(schedule);
+        })
+        ->group(kLayoutGroup);
+    AddChoiceOption(*app, "--objective",
+                    Choices<v1::RecommendLayoutRequest::Objective>{
+                        {"max-throughput", v1::RecommendLayoutRequest::MAX_THROUGHPUT},
+                        {"min-memory", v1::RecommendLayoutRequest::MIN_MEMORY}},
+                    "What is best (default max-throughput)",
+                    [this](auto objective) { request_.set_objective(objective); })
+        ->group(kLayoutGroup);
+    AddValueOption<int32_t>(*app, "--max-layouts", "N", "Layouts to print (default 20)",
+                            [this](int32_t count) { request_.set_max_layouts(count); })
+        ->group(kLayoutGroup);
+    scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser,
+                      ScenarioFlags::Offsets::kForbidden);
+    simulation_.Declare(*app);
+    DeclareFit(*app);
+    return app;
+  }
+
+  bool NeedsNoServer() const override { return fit_->parsed() || IsFile(profile_); }
+
+  ExitCode Run(const Session& session) const override {
+    if (fit_->parsed()) return Fit(session);
+    if (profile_.empty()) return session.Misused("PROFILE is required, or `layout fit RUNS.csv`");
+    absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
+    if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
+    scenario_.Explain(session);
+    v1::RecommendLayoutRequest request = request_;
+    SetSource(*std::move(source), request);
+    *request.mutable_scenario() = scenario_.scenario();
+    *request.mutable_options() = simulation_.options();
+    constexpr int32_t kMicroBatches = 8;
+    if (request.work_case() == v1::RecommendLayoutRequest::WORK_NOT_SET)
+      request.set_micro_batches(kMicroBatches);
+    const absl::StatusOr<v1::RecommendLayoutResponse> reply = [&] {
+      const Progress progress(session.console, "trying layouts");
+      return session.client.RecommendLayout(request);
+    }();
+    if (!reply.ok()) return ReportProfileFailure(session, profile_, reply.status());
+    return session.Answer(ToJson(*reply), [&] { return LayoutText(*reply); });
+  }
+
+ private:
+  void DeclareFit(CLI::App& app) {
+    fit_ = app.add_subcommand("fit",
+                              "What measured runs of pipelines say of other numbers of "
+                              "devices");
+    fit_->add_option("RUNS", runs_,
+                     "A table of runs with columns devices, stages, chunks, micro_batches and "
+                     "step_seconds (or gpus, pp, vp,\ngrad_acc, step_s_median), empty where it is "
+                     "to be predicted; runs that differ in job, benchmark, gpu,\ntp, cp, ep or mbs "
+                     "are fitted apart; -: standard input")
+        ->required()
+        ->type_name("FILE");
+    fit_->add_flag("--all", all_,
+                   "Fit all measured runs (default: the smallest, and the next with another number "
+                   "of micro-batches)");
+    fit_->add_option("--level", level_, "Probability of the intervals (default 0.95)")
+        ->type_name("P");
+  }
+
+  ExitCode Fit(const Session& session) const {
+    const absl::StatusOr<std::string> text = ReadTextInput(runs_, "a table of measured runs");
+    if (!text.ok()) return session.Refused(text.status());
+    absl::StatusOr<RunGroups> groups = ParseRuns(*text);
+    if (!groups.ok())
+      return session.Refused(absl::InvalidArgumentError(
+          absl::StrCat(InputAt(runs_).Name(), ", ", std::string(groups.status().message()))));
+    std::vector<std::string> json;
+    std::string tables;
+    for (auto& [job, request] : *groups) {
+      request.set_basis(all_ ? v1::FitRunsRequest::ALL_RUNS : v1::FitRunsRequest::SMALLEST);
+      if (level_.has_value()) request.set_confidence_level(*level_);
+      const absl::StatusOr<v1::FitRunsResponse> reply = session.client.FitRuns(request);
+      if (!reply.ok() && groups->size() == 1) return session.Refused(reply.status());
+      absl::StrAppend(&tables, tables.empty() ? "" : "\n", job, ":\n");
+      if (!reply.ok()) {
+        absl::StrAppend(&tables, "not fitted: ", std::string(reply.status().message()), "\n");
+        continue;
+      }
+      json.push_back(ToJson(*reply));
+      absl::StrAppend(&tables, FitRunsText(request, *reply));
+    }
+    if (json.empty()) return session.Refused(absl::InvalidArgumentError(tables));
+    const std::string all =
+        json.size() == 1 ? json.front() : absl::StrCat("[", absl::StrJoin(json, ","), "]");
+    return session.Answer(all, [&] { return tables; });
+  }
+
+  std::string profile_;
+  v1::RecommendLayoutRequest request_;
+  ScenarioFlags scenario_;
+  SimulationFlags simulation_;
+  CLI::App* fit_ = nullptr;
+  std::string runs_;
+  bool all_ = false;
+  std::optional<double> level_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeLayoutCommand() { return std::make_unique<LayoutCommand>(); }
+
+}  // namespace stepcast::client

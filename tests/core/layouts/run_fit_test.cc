@@ -1,0 +1,73 @@
+#include "core/layouts/run_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/normal_distribution.h"
+#include "core/base/random.h"
+
+namespace stepcast::run_fit_test {
+namespace {
+
+MeasuredRun RunOf(int64_t devices, int32_t micro_batches, double seconds) {
+  return {.name = "",
+          .devices = devices,
+          .stages = 8,
+          .chunks = 12,
+          .micro_batches = micro_batches,
+          .step_seconds = seconds};
+}
+
+// MLPerf Training v3.1, GPT-3 175B on H100, medians of the result logs (Apache-2.0).
+std::vector<MeasuredRun> Gpt3() {
+  return {RunOf(512, 128, 11.05199), RunOf(768, 128, 11.07508), RunOf(4096, 16, 1.60865),
+          RunOf(6144, 16, 1.61527),  RunOf(8192, 16, 1.61915),  RunOf(10240, 8, 0.92552),
+          RunOf(10752, 8, 0.92957)};
+}
+
+TEST(RunFitTest, TwoSmallJobsOfMlperfTellTheLargeOnes) {
+  const absl::StatusOr<RunFit> fit =
+      FitMeasuredRuns({.runs = Gpt3(), .basis = {}, .confidence_level = {}});
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  for (const RunFit::Run& run : fit->runs) {
+    EXPECT_LE(std::abs(*run.relative_error), 0.0095);
+    if (run.fitted) EXPECT_LE(std::abs(*run.relative_error), 1e-12);
+  }
+  EXPECT_TRUE(fit->runs[0].fitted);
+  EXPECT_TRUE(fit->runs[2].fitted);
+  EXPECT_LT(*fit->runs[6].linear_relative_error, -0.2);
+}
+
+// Lines whose runs scatter as the prior says: the interval of a run not fitted holds it about as
+// often as it says.
+TEST(RunFitTest, IntervalsHoldFurtherRuns) {
+  int held = 0;
+  constexpr int kTrials = 2000;
+  for (uint64_t trial = 0; trial < kTrials; ++trial) {
+    Random random({trial});
+    std::vector<MeasuredRun> runs = Gpt3();
+    for (MeasuredRun& run : runs) {
+      const double exact = 0.084 * (run.micro_batches + 7.0 / 12) + 0.21;
+      run.step_seconds = exact * (1 + 0.005 * NormalQuantile(random.Unit()));
+    }
+    const absl::StatusOr<RunFit> fit =
+        FitMeasuredRuns({.runs = runs, .basis = {}, .confidence_level = 0.9});
+    ASSERT_TRUE(fit.ok());
+    const Interval& interval = fit->runs[6].step_interval;
+    held += interval.lower <= *runs[6].step_seconds && *runs[6].step_seconds <= interval.upper;
+  }
+  EXPECT_GT(held, kTrials * 0.88);
+}
+
+TEST(RunFitTest, OneNumberOfMicroBatchesMakesNoLine) {
+  const absl::StatusOr<RunFit> fit = FitMeasuredRuns(
+      {.runs = {RunOf(8, 4, 1), RunOf(16, 4, 1)}, .basis = {}, .confidence_level = {}});
+  EXPECT_EQ(DetailsOf(fit.status()).faults[0].field, "runs");
+}
+
+}  // namespace
+}  // namespace stepcast::run_fit_test
