@@ -22,8 +22,7 @@ namespace {
 
 constexpr int64_t kMaxDevices = 1 << 20;
 constexpr int32_t kMaxLayouts = 100;
-constexpr size_t kMaxCandidates = 1000;
-constexpr size_t kMaxRefused = 10'000;
+constexpr size_t kMaxTried = 1000;
 constexpr int32_t kReplications = 3;
 constexpr size_t kAtOnce = 4;
 constexpr int kDraws = 4096;
@@ -57,14 +56,11 @@ class LayoutResolver {
       query_.options.automatic_replications = false;
       query_.options.replications = kReplications;
     }
+    query_.memory_bytes = draft_.memory_bytes;
     query_.objective = draft_.objective.value_or(LayoutObjective::kMaxThroughput);
     query_.max_layouts = draft_.max_layouts.value_or(query_.max_layouts);
     for (int32_t stages = 1; stages <= std::min<int64_t>(replicas_, links_); ++stages)
       if (replicas_ % stages == 0) TryStages(stages);
-    if (query_.candidates.empty()) return NothingFits();
-    std::stable_sort(
-        query_.candidates.begin(), query_.candidates.end(),
-        [](const LayoutCandidate& a, const LayoutCandidate& b) { return a.bound > b.bound; });
     return std::move(query_);
   }
 
@@ -154,8 +150,9 @@ class LayoutResolver {
 
   void Try(int32_t stages, int64_t workers, PipelineSchedule schedule, int32_t chunks,
            Sharding sharding) {
-    if (query_.candidates.size() >= kMaxCandidates) return;
-    ScenarioDraft asked = draft_.scenario.value_or(ScenarioDraft{});
+    if (query_.tried.size() >= kMaxTried) return;
+    TriedLayout tried{.scenario = draft_.scenario.value_or(ScenarioDraft{}), .sharding = sharding};
+    ScenarioDraft& asked = tried.scenario;
     asked.workers = static_cast<int32_t>(workers);
     if (!asked.pipeline.has_value()) asked.pipeline.emplace();
     asked.pipeline->stages = stages;
@@ -166,51 +163,83 @@ class LayoutResolver {
     if (auto* all_reduce = std::get_if<AllReduceDraft>(&asked.communication);
         all_reduce != nullptr && sharding != Sharding::kNone)
       all_reduce->sharding = sharding;
-    const auto refuse = [&](std::string reason) {
-      if (query_.refused.size() < kMaxRefused)
-        query_.refused.push_back({.pipeline = *asked.pipeline,
-                                  .workers = static_cast<int32_t>(workers),
-                                  .sharding = sharding,
-                                  .reason = std::move(reason)});
-    };
     const int64_t all = draft_.examples_per_step.value_or(0) / profile_.batch_size();
-    if (draft_.examples_per_step.has_value() && (all % workers != 0 || all < workers))
-      return refuse(absl::StrCat("workers: ", workers, " cannot share ", all, " micro-batches of ",
-                                 profile_.batch_size(), " examples"));
     asked.pipeline->micro_batches = draft_.micro_batches.value_or(
         static_cast<int32_t>(std::min<int64_t>(all / workers, INT32_MAX)));
-    ScenarioLimits limits{.pipelines = true};
-    absl::StatusOr<Scenario> scenario = ResolveRunnable(profile_, asked, nullptr, limits);
+    if (draft_.examples_per_step.has_value() && (all % workers != 0 || all < workers)) {
+      query_.refused.push_back(
+          {.pipeline = *asked.pipeline,
+           .workers = *asked.workers,
+           .sharding = sharding,
+           .reason = absl::StrCat("workers: ", workers, " cannot share ", all, " micro-batches of ",
+                                  profile_.batch_size(), " examples")});
+      return;
+    }
+    query_.tried.push_back(std::move(tried));
+  }
+
+  const Profile& profile_;
+  const LayoutDraft& draft_;
+  RequestFaults faults_;
+  LayoutQuery query_;
+  int64_t replicas_ = 0;  // of one stage
+  int32_t links_ = 0;
+  bool splits_ = false;
+};
+
+// Finds out which layouts a profile and a device's memory allow.
+class LayoutScale {
+ public:
+  LayoutScale(const Profile& profile, const LayoutQuery& query)
+      : profile_(profile), query_(query), weighed_{.candidates = {}, .refused = query.refused} {}
+
+  absl::StatusOr<WeighedLayouts> Run(StopCheck stop) && {
+    for (const TriedLayout& tried : query_.tried) {
+      if (absl::Status status = stop(); !status.ok()) return status;
+      Weigh(tried);
+    }
+    if (weighed_.candidates.empty()) return NothingFits();
+    std::stable_sort(
+        weighed_.candidates.begin(), weighed_.candidates.end(),
+        [](const LayoutCandidate& a, const LayoutCandidate& b) { return a.bound > b.bound; });
+    return std::move(weighed_);
+  }
+
+ private:
+  // Keeps it where it fits.
+  void Weigh(const TriedLayout& tried) {
+    const auto refuse = [&](std::string reason) {
+      weighed_.refused.push_back({.pipeline = *tried.scenario.pipeline,
+                                  .workers = *tried.scenario.workers,
+                                  .sharding = tried.sharding,
+                                  .reason = std::move(reason)});
+    };
+    absl::StatusOr<Scenario> scenario =
+        ResolveRunnable(profile_, tried.scenario, nullptr, {.pipelines = true});
     if (!scenario.ok()) {
       const std::vector<Fault> faults = DetailsOf(scenario.status()).faults;
       return refuse(faults.empty()
                         ? std::string(scenario.status().message())
                         : absl::StrCat(faults.front().field, ": ", faults.front().description));
     }
-    Weigh(*std::move(scenario), refuse);
-  }
-
-  // Keeps it where it fits.
-  template <typename Refuse>
-  void Weigh(Scenario scenario, Refuse refuse) {
-    const PipelineLayout& layout = scenario.pipeline->layout;
-    const PipelinePlan plan = PlanPipeline(profile_, scenario);
+    const PipelineLayout& layout = scenario->pipeline->layout;
+    const PipelinePlan plan = PlanPipeline(profile_, *scenario);
     int64_t most = 0;
     int32_t at = 0;
     for (int32_t device = 0; device < layout.devices; ++device) {
-      const int64_t bytes = DeviceMemory(plan, scenario, device, PeakInFlight(layout, device));
+      const int64_t bytes = DeviceMemory(plan, *scenario, device, PeakInFlight(layout, device));
       if (bytes <= most) continue;
       most = bytes;
       at = device;
     }
-    if (draft_.memory_bytes > 0 && most > draft_.memory_bytes) {
+    if (query_.memory_bytes > 0 && most > query_.memory_bytes) {
       if (nearest_bytes_ == 0 || most < nearest_bytes_) nearest_bytes_ = most;
       return refuse(absl::StrCat("memory_bytes: device ", at, " needs ", most, " of ",
-                                 draft_.memory_bytes, " bytes"));
+                                 query_.memory_bytes, " bytes"));
     }
-    const double bound = BoundOf(plan, scenario);
-    query_.candidates.push_back(
-        {.scenario = std::move(scenario), .memory_bytes = most, .bound = bound});
+    const double bound = BoundOf(plan, *scenario);
+    weighed_.candidates.push_back(
+        {.scenario = *std::move(scenario), .memory_bytes = most, .bound = bound});
   }
 
   // Examples per second that no run exceeds.
@@ -232,28 +261,23 @@ class LayoutResolver {
 
   absl::Status NothingFits() {
     const std::string said =
-        query_.refused.empty()
+        weighed_.refused.empty()
             ? std::string("no layout was tried")
-            : absl::StrCat(query_.refused.size(),
-                           " refused, the first: ", query_.refused.front().reason);
+            : absl::StrCat(weighed_.refused.size(),
+                           " refused, the first: ", weighed_.refused.front().reason);
     if (nearest_bytes_ > 0)
       return FaultsError("REQUEST_INVALID",
-                         {{"memory_bytes", absl::StrCat(draft_.memory_bytes,
+                         {{"memory_bytes", absl::StrCat(query_.memory_bytes,
                                                         " fits no layout: the one that needs least "
                                                         "needs ",
                                                         nearest_bytes_, " a device")}});
-    return FaultsError(
-        "REQUEST_INVALID",
-        {{"devices", absl::StrCat(draft_.devices, ": no layout of them can be: ", said)}});
+    return FaultsError("REQUEST_INVALID",
+                       {{"devices", absl::StrCat("no layout of them can be: ", said)}});
   }
 
   const Profile& profile_;
-  const LayoutDraft& draft_;
-  RequestFaults faults_;
-  LayoutQuery query_;
-  int64_t replicas_ = 0;  // of one stage
-  int32_t links_ = 0;
-  bool splits_ = false;
+  const LayoutQuery& query_;
+  WeighedLayouts weighed_;
   int64_t nearest_bytes_ = 0;  // of what memory refused; 0: nothing
 };
 
@@ -287,11 +311,19 @@ absl::StatusOr<LayoutQuery> ResolveLayouts(const Profile& profile, const LayoutD
   return LayoutResolver(profile, draft).Run();
 }
 
+absl::StatusOr<WeighedLayouts> WeighLayouts(const Profile& profile, const LayoutQuery& query,
+                                            StopCheck stop) {
+  return LayoutScale(profile, query).Run(stop);
+}
+
 absl::StatusOr<LayoutAnswer> RecommendLayout(const Profile& profile, const LayoutQuery& query,
                                              StopCheck stop, const Executor& executor,
                                              const KnownRuns& known) {
   const PipelinePredictor predictor(profile, query.options);
-  LayoutAnswer answer{.refused = query.refused};
+  absl::StatusOr<WeighedLayouts> weighed = WeighLayouts(profile, query, stop);
+  if (!weighed.ok()) return weighed.status();
+  const std::vector<LayoutCandidate>& candidates = weighed->candidates;
+  LayoutAnswer answer{.refused = std::move(weighed->refused)};
   const bool by_memory = query.objective == LayoutObjective::kMinMemory;
   const auto wanted = static_cast<size_t>(query.max_layouts);
   const auto rate_at = [&](size_t rank) {
@@ -301,25 +333,26 @@ absl::StatusOr<LayoutAnswer> RecommendLayout(const Profile& profile, const Layou
     std::sort(rates.begin(), rates.end(), std::greater<>());
     return rank < rates.size() ? rates[rank] : 0.0;
   };
-  for (size_t next = 0; next < query.candidates.size();) {
+  for (size_t next = 0; next < candidates.size();) {
     // The bound of what is next reaches none of those that the reply has.
-    if (!by_memory && query.candidates[next].bound < rate_at(std::min<size_t>(wanted, 5) - 1)) {
-      answer.pruned = static_cast<int32_t>(query.candidates.size() - next);
+    if (!by_memory && candidates[next].bound < rate_at(std::min<size_t>(wanted, 5) - 1)) {
+      answer.pruned = static_cast<int32_t>(candidates.size() - next);
       break;
     }
-    const size_t count = std::min(kAtOnce, query.candidates.size() - next);
+    const size_t count = std::min(kAtOnce, candidates.size() - next);
     std::vector<absl::StatusOr<PipelinePredictor::Answer>> made(count,
                                                                 absl::CancelledError("not begun"));
     executor.ForEach(count, [&](size_t i) {
-      made[i] = predictor.Predict(query.candidates[next + i].scenario, stop, InOrder());
+      const Scenario& scenario = candidates[next + i].scenario;
+      made[i] = predictor.Predict(scenario, PlanPipeline(profile, scenario), stop, InOrder());
       if (made[i].ok() && known.counter != nullptr) known.counter->Add(made[i]->events);
       return made[i].ok();
     });
     for (size_t i = 0; i < count; ++i) {
       if (!made[i].ok()) {
         if (IsTimeBudgetSpent(made[i].status()) && !answer.layouts.empty()) {
-          answer.pruned = static_cast<int32_t>(query.candidates.size() - next - i);
-          next = query.candidates.size();
+          answer.pruned = static_cast<int32_t>(candidates.size() - next - i);
+          next = candidates.size();
           break;
         }
         return made[i].status();
@@ -327,7 +360,7 @@ absl::StatusOr<LayoutAnswer> RecommendLayout(const Profile& profile, const Layou
       answer.simulation.Add(
           {.simulated_operations = made[i]->events, .engine_path = "pipeline", .runs = 1});
       answer.layouts.push_back({.prediction = std::move(made[i]->prediction),
-                                .memory_bytes = query.candidates[next + i].memory_bytes,
+                                .memory_bytes = candidates[next + i].memory_bytes,
                                 .probability_best = 0});
     }
     next += count;

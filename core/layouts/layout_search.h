@@ -39,6 +39,21 @@ struct LayoutDraft {
   SimulationOptionsDraft options;
 };
 
+// A layout to be weighed.
+struct TriedLayout {
+  ScenarioDraft scenario;
+  Sharding sharding = Sharding::kNone;
+
+  // As asked for: not checked yet.
+  PipelineLayout layout() const {
+    const PipelineDraft& pipeline = *scenario.pipeline;
+    return {.schedule = *pipeline.schedule,
+            .devices = *pipeline.stages,
+            .chunks = *pipeline.chunks,
+            .micro_batches = *pipeline.micro_batches};
+  }
+};
+
 struct LayoutCandidate {
   Scenario scenario;
   int64_t memory_bytes = 0;  // of the device that needs most; 0: not known
@@ -53,7 +68,9 @@ struct RefusedLayout {
 };
 
 struct LayoutQuery {
-  std::vector<LayoutCandidate> candidates;  // that fit, by bound, the greatest first
+  std::vector<TriedLayout> tried;
+  int64_t memory_bytes = 0;
+  // Whose replicas cannot share the examples of a step.
   std::vector<RefusedLayout> refused;
   LayoutObjective objective = LayoutObjective::kMaxThroughput;
   int32_t max_layouts = 20;
@@ -72,11 +89,20 @@ struct LayoutAnswer {
   SimulationStatistics simulation;
 };
 
-// Fails with INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault; also where no layout fits,
-// at memory_bytes or devices, with the one that comes nearest.
+// Fails with INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault.
 absl::StatusOr<LayoutQuery> ResolveLayouts(const Profile& profile, const LayoutDraft& draft);
 
-// Fails as PipelinePredictor. REQUIRES: the query was resolved for this profile.
+struct WeighedLayouts {
+  std::vector<LayoutCandidate> candidates;  // that fit, by bound, the greatest first
+  std::vector<RefusedLayout> refused;
+};
+// Fails with what `stop` returns, and with INVALID_ARGUMENT, reason REQUEST_INVALID, where no
+// layout fits, at memory_bytes or devices, with the one that comes nearest. REQUIRES: the query was
+// resolved for this profile.
+absl::StatusOr<WeighedLayouts> WeighLayouts(const Profile& profile, const LayoutQuery& query,
+                                            StopCheck stop);
+
+// Fails as WeighLayouts and PipelinePredictor. REQUIRES: the query was resolved for this profile.
 absl::StatusOr<LayoutAnswer> RecommendLayout(const Profile& profile, const LayoutQuery& query,
                                              StopCheck stop, const Executor& executor,
                                              const KnownRuns& known);

@@ -29,7 +29,7 @@ namespace {
 constexpr int32_t kSteps = 20;
 constexpr int32_t kLeastSteps = 6;
 constexpr int32_t kWarmupSteps = 3;
-constexpr int64_t kEventsOfRun = 100'000;
+constexpr int64_t kEventsOfRun = 40'000;
 constexpr int32_t kColumns = 4;
 constexpr int64_t kEventsOfStep = 12'000;
 // Events of a computation, its transfer included.
@@ -477,9 +477,8 @@ absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
 
 }  // namespace
 
-double ExpectedEvents(const Scenario& scenario, const SimulationOptions& options) {
+double ExpectedEvents(const PipelineLayout& layout, const SimulationOptions& options) {
   constexpr double kOtherRuns = 9;  // of one replica, of other worlds, of shares
-  const PipelineLayout& layout = scenario.pipeline->layout;
   const double of_step = 2.0 * kEventsOfWork * layout.stages() * layout.micro_batches;
   double steps = options.steps_per_worker;
   if (options.horizon == Horizon::kFirstSteps) steps = options.horizon_steps;
@@ -492,8 +491,8 @@ PipelinePredictor::PipelinePredictor(const Profile& profile, const SimulationOpt
     : profile_(profile), options_(options), model_(StepModelOf(profile, StepPart::kWorkers)) {}
 
 absl::StatusOr<PipelinePredictor::Answer> PipelinePredictor::Predict(
-    const Scenario& scenario, StopCheck stop, const Executor& executor) const {
-  const PipelinePlan plan = PlanPipeline(profile_, scenario);
+    const Scenario& scenario, const PipelinePlan& plan, StopCheck stop,
+    const Executor& executor) const {
   return PipelineRuns(profile_, options_, model_, scenario, plan).Make(stop, executor);
 }
 

@@ -22,8 +22,8 @@
 
 namespace stepcast {
 
-// Events that a prediction of the scenario simulates, about. REQUIRES: it has a pipeline.
-double ExpectedEvents(const Scenario& scenario, const SimulationOptions& options);
+// Events that a prediction of such a pipeline simulates, about.
+double ExpectedEvents(const PipelineLayout& layout, const SimulationOptions& options);
 
 class PipelinePredictor {
  public:
@@ -38,7 +38,8 @@ class PipelinePredictor {
   // FAILED_PRECONDITION, reason PIPELINE_DEADLOCK, where devices wait for each other for ever;
   // OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 21 days of simulated time. REQUIRES: the
   // scenario was resolved for the profile, and has a pipeline.
-  absl::StatusOr<Answer> Predict(const Scenario& scenario, StopCheck stop,
+  // `plan`: PlanPipeline of a scenario with the same pipeline. Threads: any number at once.
+  absl::StatusOr<Answer> Predict(const Scenario& scenario, const PipelinePlan& plan, StopCheck stop,
                                  const Executor& executor) const;
 
  private:

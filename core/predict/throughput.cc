@@ -58,6 +58,17 @@ std::vector<Asked> ListScenarios(const ThroughputDraft& draft, RequestFaults& fa
   return list;
 }
 
+// Cuts that were found for a number of workers are those of all others. False: there are none to
+// take, or the scenario has its own.
+bool FindCuts(const ThroughputDraft& draft, const std::vector<Scenario>& known,
+              ScenarioDraft& scenario) {
+  if (draft.worker_counts.empty() || known.empty() || !scenario.pipeline.has_value() ||
+      !scenario.pipeline->cuts.empty())
+    return false;
+  scenario.pipeline->cuts = known.front().pipeline->cuts;
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
@@ -74,7 +85,8 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
                absl::StrCat("has ", size, " entries, more than max_scenarios ", kMaxScenarios));
     return std::move(faults).ToStatus("REQUEST_INVALID");
   }
-  for (const Asked& asked : ListScenarios(draft, faults)) {
+  for (Asked& asked : ListScenarios(draft, faults)) {
+    const bool finds_cuts = FindCuts(draft, query.scenarios, asked.draft);
     absl::StatusOr<Scenario> scenario = ResolveRunnable(
         profile, asked.draft, query.scenarios.empty() ? nullptr : &query.scenarios.back(), limits);
     faults.AddPart(asked.path, scenario.status(), {{asked.path + ".workers", asked.workers_path}});
@@ -83,6 +95,7 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
       faults.Add(asked.path + ".start_offsets_ns",
                  "must be empty with start STAGGERED, which draws them");
     }
+    if (finds_cuts) scenario->assumed.Add(Assumed::kPipelineCuts);
     if (scenario->pipeline.has_value() && draft.options.horizon == Horizon::kFirstSeconds)
       faults.Add("options.horizon", "FIRST_SECONDS is not of pipelines");
     query.scenarios.push_back(*std::move(scenario));
@@ -127,9 +140,14 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
   answer.simulation = points.Statistics();
   const PipelinePredictor pipelines(profile, query.options);
   size_t next = 0;
+  std::optional<Pipeline> planned;
+  PipelinePlan plan;
   for (const Scenario& scenario : query.scenarios) {
     if (scenario.pipeline.has_value()) {
-      absl::StatusOr<PipelinePredictor::Answer> made = pipelines.Predict(scenario, stop, executor);
+      if (planned != scenario.pipeline) plan = PlanPipeline(profile, scenario);
+      planned = scenario.pipeline;
+      absl::StatusOr<PipelinePredictor::Answer> made =
+          pipelines.Predict(scenario, plan, stop, executor);
       if (!made.ok()) return made.status();
       answer.predictions.push_back(std::move(made->prediction));
       answer.simulation.Add(

@@ -31,7 +31,7 @@ double OperationsOf(const Profile& profile, const ThroughputQuery& query) {
   double operations = 0;
   for (const Scenario& scenario : query.scenarios) {
     if (scenario.pipeline.has_value()) {
-      operations += ExpectedEvents(scenario, query.options);
+      operations += ExpectedEvents(scenario.pipeline->layout, query.options);
       continue;
     }
     // The first one's, of one worker, is what the speed-up is over.
@@ -50,8 +50,8 @@ double OperationsOf(const Profile& profile, const RecommendationQuery& query) {
 
 double OperationsOf(const Profile&, const LayoutQuery& query) {
   double operations = 0;
-  for (const LayoutCandidate& candidate : query.candidates)
-    operations += ExpectedEvents(candidate.scenario, query.options);
+  for (const TriedLayout& tried : query.tried)
+    operations += ExpectedEvents(tried.layout(), query.options);
   return operations;
 }
 

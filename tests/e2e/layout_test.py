@@ -133,7 +133,7 @@ class RecommendLayoutTest(ServerTest):
         few = self.ask(profile, {"devices": 8, "micro_batches": 16, "max_layouts": 1, "scenario": scenario})
         all_of_them = self.ask(profile, {"devices": 8, "micro_batches": 16, "max_layouts": 100, "scenario": scenario})
         self.assertEqual(few.layouts[0].pipeline, all_of_them.layouts[0].pipeline)
-        self.assertEqual(len(all_of_them.layouts) + all_of_them.pruned_count + all_of_them.refused_count, len(few.layouts) and len(all_of_them.layouts) + all_of_them.pruned_count + few.refused_count)
+        self.assertGreater(few.pruned_count, all_of_them.pruned_count - 1)
 
     def test_examples_of_a_step_are_shared(self):
         reply = self.ask(layers(8), {"devices": 8, "examples_per_step": 3 * 24})

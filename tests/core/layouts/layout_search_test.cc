@@ -62,8 +62,9 @@ TEST(LayoutSearchTest, NoLayoutThatIsPrunedIsFasterThanTheBest) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_GT(answer->pruned, 0);
   const PipelinePredictor predictor(profile, query->options);
-  for (const LayoutCandidate& candidate : query->candidates) {
-    const auto made = predictor.Predict(candidate.scenario, NeverStop, InOrder());
+  for (const LayoutCandidate& candidate : WeighLayouts(profile, *query, NeverStop)->candidates) {
+    const auto made = predictor.Predict(
+        candidate.scenario, PlanPipeline(profile, candidate.scenario), NeverStop, InOrder());
     ASSERT_TRUE(made.ok());
     EXPECT_LE(made->prediction.examples_per_second,
               answer->layouts[0].prediction.examples_per_second);
@@ -75,11 +76,12 @@ TEST(LayoutSearchTest, NoLayoutThatIsPrunedIsFasterThanTheBest) {
 TEST(LayoutSearchTest, MemoryRefusesWhatNeedsMore) {
   const Profile profile = Layers(12);
   const auto ask = [&](int64_t memory) {
-    return ResolveLayouts(profile,
-                          {.devices = 12, .memory_bytes = memory, .micro_batches = 24});
+    const absl::StatusOr<LayoutQuery> query =
+        ResolveLayouts(profile, {.devices = 12, .memory_bytes = memory, .micro_batches = 24});
+    return WeighLayouts(profile, query.value(), NeverStop);
   };
   const size_t all = ask(0)->candidates.size();
-  const absl::StatusOr<LayoutQuery> some = ask(900'000'000);
+  const absl::StatusOr<WeighedLayouts> some = ask(900'000'000);
   ASSERT_TRUE(some.ok()) << some.status();
   EXPECT_LT(some->candidates.size(), all);
   for (const LayoutCandidate& candidate : some->candidates)
@@ -97,7 +99,8 @@ TEST(LayoutSearchTest, MemoryIsWhatIsKeptAndTheParameters) {
       profile,
       {.devices = 1, .micro_batches = 3, .schedules = {PipelineSchedule::kOneForwardOneBackward}});
   ASSERT_TRUE(query.ok()) << query.status();
-  EXPECT_EQ(query->candidates.at(0).memory_bytes, 1'200'000'000 + 4 * 240'000'000);
+  EXPECT_EQ(WeighLayouts(profile, *query, NeverStop)->candidates.at(0).memory_bytes,
+            1'200'000'000 + 4 * 240'000'000);
 }
 
 }  // namespace

@@ -86,15 +86,15 @@ TEST(PipelinePredictionTest, StreamsOfAStageRunBesideEachOther) {
 }
 
 TEST(PipelinePredictionTest, DevicesAreCountedByReplica) {
-  const auto answer = Predict(Stages(4, 8), 3, {.stages = 2, .micro_batches = 4},
-                              StepSource::kAsRecorded);
+  const auto answer =
+      Predict(Stages(4, 8), 3, {.stages = 2, .micro_batches = 4}, StepSource::kAsRecorded);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->predictions[0].devices, 3 * 2 * 8);
 }
 
 TEST(PipelinePredictionTest, SmallStepsOfManyDevicesAreBoundByTheBubble) {
-  const auto answer = Predict(Stages(16), 1, {.stages = 16, .micro_batches = 2},
-                              StepSource::kAsRecorded);
+  const auto answer =
+      Predict(Stages(16), 1, {.stages = 16, .micro_batches = 2}, StepSource::kAsRecorded);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->predictions[0].pipeline->bottleneck, PipelineBottleneck::kBubble);
 }
@@ -106,9 +106,9 @@ TEST(PipelinePredictionTest, TheSlowestOfAllReplicasSetsThePace) {
   const Profile profile = Stages(1);
   double before = 0;
   for (const int32_t workers : {1, 16, 256, 4096}) {
-    const auto answer = Predict(profile, workers,
-                                {.stages = 1, .micro_batches = 4, .step_barrier = true},
-                                StepSource::kModelled);
+    const auto answer =
+        Predict(profile, workers, {.stages = 1, .micro_batches = 4, .step_barrier = true},
+                StepSource::kModelled);
     ASSERT_TRUE(answer.ok()) << answer.status();
     const double step = workers / answer->predictions[0].steps_per_second;
     // Of n normal variables, about sqrt(2 ln n) deviations less the correction of Gumbel.
