@@ -159,6 +159,8 @@ server_step() {
   [[ "$(within dpkg-query --show --showformat='${Conffiles}' stepcast-server)" == *" $file "* ]] || die "$file is no conffile"
   quietly within bash -c 'source /usr/share/bash-completion/completions/stepcast && complete -p stepcast'
   quietly within bash -c 'cmp /usr/share/bash-completion/completions/stepcast <(stepcast completion bash)'
+  quietly within bash -c 'cmp /usr/share/zsh/vendor-completions/_stepcast <(stepcast completion zsh)'
+  quietly within bash -c 'cmp /usr/share/fish/vendor_completions.d/stepcast.fish <(stepcast completion fish)'
   quietly within kubectl-stepcast --help
   local page
   for page in man1/stepcast.1 man1/stepcast-predict.1 man1/stepcast-job-start-order.1 man1/kubectl-stepcast.1 man8/stepcastd.8; do

@@ -271,6 +271,15 @@ std::string LayoutText(const v1::RecommendLayoutResponse& reply) {
   for (const auto& [field, told] : reasons)
     absl::StrAppend(&text, "refused: ", told.first, " by ", field, ", for instance ", told.second,
                     "\n");
+  // Each layout has cuts of its own, which its own prediction tells.
+  for (v1::Prediction& prediction : predictions) {
+    auto& told = *prediction.mutable_assumptions();
+    told.erase(std::remove_if(told.begin(), told.end(),
+                              [](const v1::Assumption& assumption) {
+                                return assumption.field() == "scenario.pipeline.cuts";
+                              }),
+               told.end());
+  }
   return absl::StrCat(text, AssumptionsText(predictions));
 }
 

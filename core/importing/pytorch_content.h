@@ -86,9 +86,11 @@ int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients);
 // Leaves out the first two steps, those of an unusual length, and those that differ from most in
 // their gradients or collectives, and notes it. Of all-reduces those are buckets that are of the
 // gradients' group and not of whole numbers, and that gradients add up to, where that is known; all
-// others are collectives of their own. Failure: INVALID_ARGUMENT, reason
-// IMPORT_INVALID, at `recording`, with what to record instead.
+// others are collectives of their own. `gradient_group`: the name or description of the gradients'
+// group; empty: found. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording`, with what
+// to record instead, or at `data_parallel_group` where the trace has no such group.
 absl::StatusOr<std::vector<StepContent>> FindStepContents(const PyTorchTrace& trace,
+                                                          const std::string& gradient_group,
                                                           std::vector<std::string>& notes);
 
 }  // namespace stepcast

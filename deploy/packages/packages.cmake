@@ -31,10 +31,12 @@ foreach(package IN LISTS packages)
 endforeach()
 
 add_custom_command(
-  OUTPUT ${package_dir}/man/stamp ${package_dir}/completion
+  OUTPUT ${package_dir}/man/stamp ${package_dir}/completion ${package_dir}/_stepcast ${package_dir}/stepcast.fish
   COMMAND ${CMAKE_COMMAND} -E env SOURCE_DATE_EPOCH=${package_epoch} ${package_inputs}/man_pages.sh ${package_dir}/man $<TARGET_FILE:stepcast>
           $<TARGET_FILE:stepcastd> ${package_inputs}/../kubernetes/kubectl-stepcast
   COMMAND $<TARGET_FILE:stepcast> completion bash > ${package_dir}/completion
+  COMMAND $<TARGET_FILE:stepcast> completion zsh > ${package_dir}/_stepcast
+  COMMAND $<TARGET_FILE:stepcast> completion fish > ${package_dir}/stepcast.fish
   COMMAND ${CMAKE_COMMAND} -E touch ${package_dir}/man/stamp
   DEPENDS ${package_inputs}/man_pages.sh ${package_inputs}/../kubernetes/kubectl-stepcast stepcast stepcastd
   COMMENT "Making the pages of the manual, and the completion"
@@ -52,6 +54,8 @@ endforeach()
 install(DIRECTORY ${package_dir}/man/ DESTINATION share/man/man1 COMPONENT cli EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.1.gz")
 stepcast_package_install(server share/man/man8 ${package_dir}/man/stepcastd.8.gz)
 install(FILES ${package_dir}/completion DESTINATION share/bash-completion/completions RENAME stepcast COMPONENT cli EXCLUDE_FROM_ALL)
+stepcast_package_install(cli share/zsh/vendor-completions ${package_dir}/_stepcast)
+stepcast_package_install(cli share/fish/vendor_completions.d ${package_dir}/stepcast.fish)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/deploy/kubernetes/kubectl-stepcast DESTINATION bin COMPONENT cli EXCLUDE_FROM_ALL)
 stepcast_package_install(cli share/doc/stepcast/examples ${PROJECT_SOURCE_DIR}/deploy/samples/alexnet_64.profile.json)
 stepcast_package_install(server lib/systemd/system ${package_inputs}/stepcastd.service)
