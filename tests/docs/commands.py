@@ -230,10 +230,6 @@ class Reader:
             return
         if self.server.poll() is None:
             self.server.terminate()
-            try:
-                self.server.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                self.server.kill()
-                self.server.wait()
+            self.server.wait()
         self.server = None
         self.environment.pop("STEPCAST_SERVER", None)

@@ -173,8 +173,10 @@ def _write_page(page, reader):
         new = []
         for command in reader.run(block):
             fault = fault_of(command, varies)
-            if command.status != 0:
-                print(f"{page.name}:{block.first}: `{command.text}` ended with status {command.status}")
+            # An error takes the place of an output only where one was written.
+            if command.status != 0 and command.written and not any("error" in line for line in command.written):
+                print(f"{page.name}:{block.first}: left as it was: `{command.text}` ended with status {command.status}")
+                fault = None
             first, *more = command.text.split("\n")
             new += [f"$ {first}", *(f"> {line}" for line in more)]
             new += rewritten(command.written, command.printed) if fault else command.written
