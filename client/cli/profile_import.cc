@@ -357,7 +357,7 @@ class ImportCommand : public Command {
     const std::string first = InputAt(paths_.front()).Name();
     for (const char* const field : {"chunk", "recording"}) names.emplace(field, first);
     for (const char* const field : {"graph", "graph_chunk"})
-      names.emplace(field, InputAt(graph_).Name());
+      names.emplace(field, graph_.empty() ? "--graph" : InputAt(graph_).Name());
     for (size_t i = 0; i < paths_.size(); ++i)
       names.emplace(absl::StrCat("recordings[", i, "]"), InputAt(paths_[i]).Name());
     return names;
