@@ -375,6 +375,42 @@ struct CollectiveEvents {
   }
 };
 
+// Finds gradients that the engine adds to others: after a function, within what it does around it,
+// or, where that was not recorded, before it does anything else.
+class AddedGradients {
+ public:
+  void Take(const TraceHostEvent& event, std::vector<BackwardNode>& nodes) {
+    switch (event.kind) {
+      case EventKind::kBackward:
+        is_last_ = event.number >= 0;
+        if (!is_last_) break;
+        nodes.push_back({.start_ns = event.start_ns, .sequence = event.number});
+        end_ns_ = event.end_ns;
+        function_end_ns_ = INT64_MAX;
+        break;
+      case EventKind::kFunction:
+        if (is_last_ && event.end_ns <= end_ns_ && event.number == nodes.back().sequence)
+          function_end_ns_ = event.end_ns;
+        break;
+      case EventKind::kAddition: {
+        const bool is_within = event.start_ns >= function_end_ns_ && event.end_ns <= end_ns_;
+        const bool is_next = function_end_ns_ == INT64_MAX && event.start_ns >= end_ns_;
+        if (is_last_ && (is_within || is_next)) nodes.back().added.push_back(event.number);
+        break;
+      }
+      case EventKind::kSynchronization:
+        break;
+      default:
+        is_last_ = false;
+    }
+  }
+
+ private:
+  bool is_last_ = false;  // the last event was a function's, or within it
+  int64_t end_ns_ = INT64_MIN;
+  int64_t function_end_ns_ = INT64_MAX;  // INT64_MAX: not recorded by itself
+};
+
 // Several optimizers one after the other are one; a gradient after them is of another part of the
 // model.
 void TakeOptimizer(const TraceHostEvent& event, StepContent& content) {
@@ -387,8 +423,7 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
   StepContent content{.number = step.number, .window = {step.start_ns, step.end_ns}};
   CollectiveEvents collectives;
   const TraceHostEvent* scope = nullptr;
-  int64_t node_end_ns = INT64_MIN;  // of the last of content.nodes
-  int64_t function_end_ns = INT64_MAX;
+  AddedGradients additions;
   auto event =
       std::lower_bound(trace_.host.begin(), trace_.host.end(), step.start_ns,
                        [](const TraceHostEvent& e, int64_t start) { return e.start_ns < start; });
@@ -404,18 +439,7 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
       content.optimizer.reset();
     }
     if (event->kind == EventKind::kGradientScope) scope = &*event;
-    if (event->kind == EventKind::kBackward && event->number >= 0) {
-      content.nodes.push_back({.start_ns = event->start_ns, .sequence = event->number});
-      node_end_ns = event->end_ns;
-      function_end_ns = INT64_MAX;
-    }
-    if (event->kind == EventKind::kFunction && event->end_ns <= node_end_ns &&
-        event->number == content.nodes.back().sequence)
-      function_end_ns = event->end_ns;
-    // By the engine, after the function.
-    if (event->kind == EventKind::kAddition && event->start_ns >= function_end_ns &&
-        event->end_ns <= node_end_ns)
-      content.nodes.back().added.push_back(event->number);
+    additions.Take(*event, content.nodes);
     if (is_gradient || event->kind == EventKind::kGradientScope ||
         event->kind == EventKind::kBackward)
       content.backward_ns = std::min(content.backward_ns, event->start_ns);

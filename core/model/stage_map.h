@@ -24,7 +24,7 @@ enum class StageRole : uint8_t {
   kBackward,        // all of it, or of the input's gradient where the weights' stands apart
   kBackwardWeight,  // likewise, of the weights'
   kGradient,        // a collective of the replicas, once a step
-  kEndOfStep,         // once a step, after the gradients
+  kEndOfStep,       // once a step, after the gradients
 };
 
 struct StageMap {

@@ -10,10 +10,9 @@
 namespace stepcast::server {
 
 inline constexpr std::string_view kSimulatingMethods[] = {
-    "PredictThroughput",     "RecommendWorkers", "OptimizeOrder",
-    "AllocateWorkers",       "CompareModels",    "GenerateTrace",
-    "OptimizeCommunication", "DiagnoseJob",      "OptimizeJob",
-    "RecommendLayout"};
+    "PredictThroughput", "RecommendWorkers", "OptimizeOrder",         "AllocateWorkers",
+    "CompareModels",     "GenerateTrace",    "OptimizeCommunication", "DiagnoseJob",
+    "OptimizeJob",       "RecommendLayout"};
 
 // The ways in which the jobs of a call exchange their updates; kBoth where a call has scenarios of
 // either.

@@ -136,7 +136,8 @@ prometheus::Labels LabelsOf(const SimulatedWork& work) {
 }
 
 // False where no call of the method can be of such jobs: orders are of parameter servers, groups,
-// strategies and layouts of all-reduces, and only a cluster or a list of scenarios has jobs of both kinds.
+// strategies and layouts of all-reduces, and only a cluster or a list of scenarios has jobs of both
+// kinds.
 bool Meets(std::string_view method, Communication communication) {
   if (communication == Communication::kBoth)
     return method == "AllocateWorkers" || method == "PredictThroughput";

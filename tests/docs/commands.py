@@ -231,11 +231,7 @@ class Reader:
             return
         if self.server.poll() is None:
             self.server.terminate()
-            try:
-                self.server.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                self.server.kill()
-                self.server.wait()
+            self.server.wait()
         self.reader.join()
         self.server.stdout.close()
         self.server = None

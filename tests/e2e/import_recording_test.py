@@ -343,7 +343,7 @@ class ImportRecordingTest(ServerTest):
         self.assertEqual([each.name for each in profile.operations], ["forward/a", "forward/b", "backward/b", "backward/a", "all_reduce/a", "optimizer"])
         self.assertEqual([each.output_bytes for each in profile.operations], [4096, 8192, 0, 0, 0, 0])
         with self.assertRaises(grpc.RpcError) as raised:
-            self.server.profiles.ImportProfile(messages(table.replace(b"b,3", b"a,-3"), layer_profile=options))
+            self.server.profiles.ImportProfile(messages(table.replace(b"b,3", b"b,-3"), layer_profile=options))
         details = details_of(raised.exception)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
         self.assertIn('"-3"', details.violations["line 3"])
@@ -363,7 +363,7 @@ class ImportRecordingTest(ServerTest):
         profile = self.server.profiles.ImportProfile(messages(times, sizes, layer_profile=options, validate_only=True)).profile
         self.assertEqual(profile.devices_per_worker, 2)
         self.assertEqual([each.size_bytes for each in profile.operations if each.size_bytes], [3264, 6560, 3200])
-        for content, graph, field, said in ((times, b"", "graph", "training configuration"), (times, b"{}", "graph", "hidden_size"), (b"{}", sizes, "recording", "no JSON of micro-batches")):
+        for content, graph, field, said in ((times, b"", "graph", "training configuration"), (times, b"{}", "graph", "vocab_size"), (b"{}", sizes, "recording", "no JSON of micro-batches")):
             with self.assertRaises(grpc.RpcError) as raised:
                 self.server.profiles.ImportProfile(messages(content, graph, layer_profile=options))
             details = details_of(raised.exception)

@@ -86,8 +86,11 @@ class TraceText {
     std::vector<int> added;                   // shape of its input's gradient, which is added
   };
 
-  // `again`: there are two forward passes a step, each with its own backward pass.
-  explicit TraceText(const std::vector<Step>& steps, int count = 6, bool again = false) {
+  // `again`: there are two forward passes a step, each with its own backward pass. `of_2021`: with
+  // the names of then, when the engine had no events of its own.
+  explicit TraceText(const std::vector<Step>& steps, int count = 6, bool again = false,
+                     bool of_2021 = false)
+      : of_2021_(of_2021) {
     for (int number = 0; number < count; ++number) {
       const int begin = now_;
       now_ += 5;
@@ -116,9 +119,9 @@ class TraceText {
 
   void Event(const char* category, const std::string& name, int start, int length,
              const std::string& arguments) {
-    absl::StrAppend(&events_, R"(,{"ph": "X", "cat": ")", category, R"(", "name": ")", name,
-                    R"(", "pid": 1, "tid": 1, "ts": )", start, R"(, "dur": )", length,
-                    R"(, "args": {)", arguments, "}}\n");
+    absl::StrAppend(&events_, R"(,{"ph": "X", "cat": ")", of_2021_ ? "Operator" : category,
+                    R"(", "name": ")", name, R"(", "pid": 1, "tid": 1, "ts": )", start,
+                    R"(, "dur": )", length, R"(, "args": {)", arguments, "}}\n");
   }
 
   void Write(const std::vector<Step>& steps) {
@@ -133,7 +136,7 @@ class TraceText {
       const std::string node = absl::StrCat(R"("Sequence number": )", first + static_cast<int>(i),
                                             R"(, "Fwd thread id": 1)");
       const std::string engine = "autograd::engine::evaluate_function: ";
-      Event("cpu_op", engine + "SomeBackward0", now_, 20, node);
+      if (!of_2021_) Event("cpu_op", engine + "SomeBackward0", now_, 20, node);
       Event("cpu_op", "SomeBackward0", now_ + 1, 15, node);
       if (!steps[i].added.empty())
         Event("cpu_op", "aten::add", now_ + 17, 2, Dims({steps[i].added, steps[i].added}));
@@ -145,6 +148,7 @@ class TraceText {
     }
   }
 
+  const bool of_2021_;
   std::string events_;
   int now_ = 1000;
   int sequence_ = 40;
@@ -192,11 +196,13 @@ TEST(ForwardLinksTest, AResidualIsNotCutWhereTwoTensorsGoOn) {
                        {"aten::addmm", {{16}, kRows, kSquare}, {{16, 16}, {16}}, {}},
                        {"aten::add", {kRows, kRows}, {}, {}},
                        {"aten::relu", {kRows}, {}, {}}};
-  const auto imported = Import(TraceText(block).text());
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_THAT(NamesOf(imported->profile),
-              ElementsAre("forward/0/addmm", "forward/1/addmm", "forward/2/relu"));
-  EXPECT_EQ(ForwardPartsOf(imported->profile, 0)[1].output_bytes, 512);
+  for (const bool of_2021 : {false, true}) {
+    const auto imported = Import(TraceText(block, 6, false, of_2021).text());
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    EXPECT_THAT(NamesOf(imported->profile),
+                ElementsAre("forward/0/addmm", "forward/1/addmm", "forward/2/relu"));
+    EXPECT_EQ(ForwardPartsOf(imported->profile, 0)[1].output_bytes, 512);
+  }
 }
 
 // Three projections of one tensor, whose outputs have its shape.

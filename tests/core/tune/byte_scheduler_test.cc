@@ -1,5 +1,3 @@
-#include "core/tune/byte_scheduler.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,7 @@
 #include "core/base/random.h"
 #include "core/model/training_graph.h"
 #include "core/predict/throughput.h"
+#include "tests/core/tune/layered_byte_scheduler.h"
 
 namespace stepcast::byte_scheduler_test {
 namespace {

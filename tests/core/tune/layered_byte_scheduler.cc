@@ -1,4 +1,4 @@
-#include "core/tune/byte_scheduler.h"
+#include "tests/core/tune/layered_byte_scheduler.h"
 
 #include <algorithm>
 #include <cmath>
