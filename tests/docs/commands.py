@@ -222,7 +222,8 @@ class Reader:
                 break
         else:
             command.status = self.server.wait()
-        threading.Thread(target=self.server.stdout.read, daemon=True).start()
+        self.reader = threading.Thread(target=self.server.stdout.read, daemon=True)
+        self.reader.start()
         self.environment["STEPCAST_SERVER"] = f"127.0.0.1:{self.ports['50051']}"
 
     def _stop_server(self):
@@ -231,5 +232,7 @@ class Reader:
         if self.server.poll() is None:
             self.server.terminate()
             self.server.wait()
+        self.reader.join()
+        self.server.stdout.close()
         self.server = None
         self.environment.pop("STEPCAST_SERVER", None)

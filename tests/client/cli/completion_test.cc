@@ -91,7 +91,8 @@ TEST_F(BashCompletionTest, FishHasALineForEachFlagAndCommand) {
   program_.add_subcommand("job", "It's a job")->add_subcommand("start", "Starts it");
   program_.add_option("--one,-o", text_, "One")->type_name("a|b-c");
   program_.add_option("--path", text_, "A path")->type_name("FILE");
-  program_.add_flag("--flag", "A flag");
+  bool flag = false;
+  program_.add_flag("--flag", flag, "A flag");
   const std::string script = FishCompletion(program_);
   const std::string here = "complete -c program -n '__program_at \\'\\''";
   EXPECT_THAT(script, HasSubstr(here + " -l one -s o -x -a 'a b-c' -d 'One'\n"));
