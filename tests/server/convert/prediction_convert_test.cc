@@ -14,11 +14,11 @@ using ::testing::ElementsAre;
 
 TEST(PredictionConvertTest, TheProfileComesFromWhereTheRequestSays) {
   v1::PredictThroughputRequest wire;
-  EXPECT_TRUE(std::holds_alternative<std::monostate>(FromWire(wire).source));
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(FromWire(wire).source.recorded));
   wire.set_profile("profiles/a");
-  EXPECT_EQ(std::get<std::string>(FromWire(wire).source), "profiles/a");
+  EXPECT_EQ(std::get<std::string>(FromWire(wire).source.recorded), "profiles/a");
   *wire.mutable_inline_profile() = ToWire(RandomProfile(1));
-  EXPECT_TRUE(std::get<ProfileInput>(FromWire(wire).source).draft == RandomProfile(1));
+  EXPECT_TRUE(std::get<ProfileInput>(FromWire(wire).source.recorded).draft == RandomProfile(1));
 }
 
 TEST(PredictionConvertTest, PredictThroughputCarriesScenariosCountsAndOptions) {
@@ -150,7 +150,7 @@ TEST(ComparisonConvertTest, CompareModelsCarriesEverything) {
   wire.mutable_scenario()->mutable_parameter_servers()->set_servers(2);
   wire.mutable_options()->set_seed(5);
   const CompareModelsCall call = FromWire(wire);
-  EXPECT_EQ(std::get<std::string>(call.source), "profiles/p");
+  EXPECT_EQ(std::get<std::string>(call.source.recorded), "profiles/p");
   EXPECT_THAT(call.draft.worker_counts, ElementsAre(3, 1));
   EXPECT_EQ(call.draft.scenario.servers().servers, 2);
   EXPECT_EQ(call.draft.options.seed, 5U);
@@ -198,7 +198,7 @@ TEST(DiagnosisConvertTest, DiagnoseJobCarriesEverything) {
   wire.mutable_scenario()->set_workers(7);
   wire.mutable_options()->set_seed(5);
   const DiagnoseJobCall call = FromWire(wire);
-  EXPECT_EQ(std::get<std::string>(call.source), "profiles/p");
+  EXPECT_EQ(std::get<std::string>(call.source.recorded), "profiles/p");
   EXPECT_EQ(call.draft.scenario.workers, 7);
   EXPECT_EQ(call.draft.options.seed, 5U);
   EXPECT_TRUE(call.faults.empty());
@@ -587,7 +587,7 @@ TEST(TraceConvertTest, GenerateTraceTakesItsScenarioAndOptions) {
   wire.mutable_options()->set_steps_per_worker(2);
   wire.mutable_options()->set_start(static_cast<v1::SimulationOptions::Start>(9));
   const GenerateTraceCall call = FromWire(wire);
-  EXPECT_EQ(std::get<std::string>(call.source), "profiles/a");
+  EXPECT_EQ(std::get<std::string>(call.source.recorded), "profiles/a");
   EXPECT_EQ(call.draft.scenario.workers, 3);
   EXPECT_EQ(call.draft.options.steps_per_worker, 2);
   ASSERT_EQ(call.faults.size(), 1U);

@@ -330,7 +330,7 @@ TEST(AllocationConvertTest, AJobCarriesEverything) {
   EXPECT_EQ(call.draft.objective, AllocationObjective::kMinMakespan);
   EXPECT_EQ(call.draft.options.seed, 8U);
   ASSERT_EQ(call.jobs.size(), 1U);
-  EXPECT_EQ(std::get<std::string>(call.jobs[0].source), "profiles/p");
+  EXPECT_EQ(std::get<std::string>(call.jobs[0].source.recorded), "profiles/p");
   const AllocationJobDraft& draft = call.jobs[0].draft;
   EXPECT_EQ(draft.scenario.servers().servers, 2);
   EXPECT_EQ(draft.weight, 0.5);

@@ -28,7 +28,7 @@ TEST(StrategyConvertTest, OptimizeJobCarriesEverything) {
   memory.set_half_batch_share(0.625);
   wire.mutable_time_budget()->set_seconds(9);
   const OptimizeJobCall call = FromWire(wire);
-  EXPECT_EQ(std::get<std::string>(call.source), "profiles/p");
+  EXPECT_EQ(std::get<std::string>(call.source.recorded), "profiles/p");
   EXPECT_EQ(call.draft.scenario.workers, 7);
   EXPECT_EQ(call.draft.options.seed, 5U);
   ASSERT_EQ(call.draft.fused_costs.size(), 1U);

@@ -205,7 +205,7 @@ TEST_F(PredictionHandlerTest, ATraceIsWrittenToItsSink) {
 
 TEST_F(PredictionHandlerTest, ATracesFaultsAreFoundTogether) {
   GenerateTraceCall call;
-  call.source = "profiles/small";
+  call.source.recorded = "profiles/small";
   call.draft.scenario.workers = -1;
   call.draft.options.replications = 2;
   call.faults = {{.field = "options.start", .description = "7 is unknown"}};
