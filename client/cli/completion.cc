@@ -159,7 +159,7 @@ function __PROGRAM_at
             set at (string trim "$at $word")
         end
     end
-    test "$at" = "$argv[1]"
+    contains -- "$at" $argv
 end
 
 complete -c PROGRAM -f
@@ -250,14 +250,28 @@ struct FishParts {
   std::vector<std::string> valued;    // flags whose value is the next word
 };
 
-// Adds `app`, which is reached by `words`, and all below it. What falls through, at the program,
-// may stand behind every command.
+// The paths, in quotes and each behind a space, of the command and of those below it.
+std::string FishPathsFrom(const CLI::App& app, const std::string& words) {
+  std::string paths = absl::StrCat(" '", words, "'");
+  for (const std::string& name : CommandNames(app))
+    paths += FishPathsFrom(*app.get_subcommand(name), absl::StrCat(words, " ", name));
+  return paths;
+}
+
+// Adds `app`, which is reached by `words`, and all below it. What falls through may stand behind
+// the commands below it; of the program, behind every one.
 void AppendFish(const CLI::App& app, const std::string& program, const std::string& words,
                 FishParts& parts) {
   const std::string everywhere = absl::StrCat("complete -c ", program);
   const std::string start = absl::StrCat(
       everywhere, " -n ", FishQuoted(absl::StrCat("__", program, "_at '", words, "'")));
-  const std::string flag_start = words.empty() && app.get_fallthrough() ? everywhere : start;
+  std::string flag_start = start;
+  if (app.get_fallthrough()) {
+    flag_start = words.empty() ? everywhere
+                               : absl::StrCat(everywhere, " -n ",
+                                              FishQuoted(absl::StrCat("__", program, "_at",
+                                                                      FishPathsFrom(app, words))));
+  }
   std::vector<const CLI::Option*> flags;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;

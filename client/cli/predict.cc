@@ -49,7 +49,13 @@ class PredictQuestion : public Question {
 
   std::string Activity() const override { return "predicting"; }
 
-  ExitCode Check(const Session& session) const override { return plot_.Check(session); }
+  ExitCode Check(const Session& session) const override {
+    if (plan_.any() && !plan_.has_examples()) {
+      return session.Misused(
+          "prices and failures need --examples, or --epochs and --dataset: they are of a training");
+    }
+    return plot_.Check(session);
+  }
 
   std::string_view AnswerFlag() const override { return plot_.given() ? "--plot" : ""; }
 

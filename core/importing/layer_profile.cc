@@ -136,7 +136,7 @@ absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
   TrainingGraph graph;
   std::vector<std::string> notes;
   int32_t devices = 1;
-  const bool is_sailors = IsSailorProfile(text);
+  const bool is_sailors = IsSailorProfile(text, !options.sizes.empty());
   if (!is_sailors) CheckSailorsAlone(options, faults);
   if (is_sailors || IsLayerTable(text)) {
     const LayerTable table =

@@ -282,9 +282,18 @@ const Json* ChosenLayers(const Json& profile, const SailorChoice& choice, FaultL
 
 }  // namespace
 
-bool IsSailorProfile(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin != std::string_view::npos && text[begin] == '{';
+bool IsSailorProfile(std::string_view text, bool has_configuration) {
+  const auto take = [&text](char mark) {
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos || text[begin] != mark) return false;
+    text.remove_prefix(begin + 1);
+    return true;
+  };
+  if (!take('{')) return false;
+  if (has_configuration) return true;
+  if (!take('"')) return false;
+  const size_t digits = text.find_first_not_of("0123456789");
+  return digits != 0 && digits != std::string_view::npos && text[digits] == '"';
 }
 
 LayerTable ParseSailorProfile(std::string_view text, const SailorChoice& choice,

@@ -24,8 +24,9 @@ struct SailorChoice {
   std::string_view sizes;    // the text of Sailor's training configuration; empty: not given
 };
 
-// True if the text may be a profile of Sailor's: an object of JSON.
-bool IsSailorProfile(std::string_view text);
+// True if the text may be a profile of Sailor's: an object of JSON that was given with Sailor's
+// configuration, or whose first key is a number.
+bool IsSailorProfile(std::string_view text, bool has_configuration);
 
 // JSON of micro-batch, tensor width and layer, to the seconds of its forward and backward pass and
 // of its optimizer. Sizes are those of a transformer in float32, from hidden_size,

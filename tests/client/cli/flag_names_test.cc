@@ -42,6 +42,10 @@ std::string SampleFor(const CLI::Option& option, const TemporaryDirectory& direc
   if (name == "--cluster") return "dgx-a100";
   if (name == "--currency") return "USD";
   if (name == "--pipeline") return "stages=2";
+  if (name == "--measured") {
+    return directory.Write("measured.csv",
+                           "kind,workers,size_bytes,seconds\nALL_REDUCE,4,1024,0.001\n");
+  }
   if (name == "--priorities") return directory.Write("priorities", "recv\t3\n");
   if (const size_t bar = type.find('|'); bar != std::string::npos) return type.substr(0, bar);
   if (type == "RATE") return "1GB/s";
@@ -126,9 +130,20 @@ TEST(FlagNamesTest, EveryFlagOfARecommendationIsKnownByTheFieldThatItSets) {
     std::vector<std::string> words{SampleFor(*option, directory), flag};
     const bool of_current = flag == "--current-servers" || flag == "--rescale-time";
     if (of_current) words = {words[0], words[1], "1", "--current-workers"};
+    if (flag == "--epochs") words = {words[0], words[1], "1", "--dataset"};
+    if (flag == "--dataset") words = {words[0], words[1], "1", "--epochs"};
+    // Read from the back: of failures two times are needed, and only the flag's own is looked at.
+    if (option->get_group() == "Time and money" && option->get_type_name() == "TIME") {
+      if (flag != "--checkpoint-time") words.insert(words.begin(), {"1s", "--checkpoint-time"});
+      if (flag != "--worker-mtbf") words.insert(words.begin(), {"1h", "--worker-mtbf"});
+    }
     ASSERT_NO_THROW(app.parse(words)) << flag;
     v1::RecommendWorkersRequest request = flags.request();
     if (of_current) request.mutable_current()->clear_workers();
+    if (request.has_failures()) {
+      if (flag != "--checkpoint-time") request.mutable_failures()->clear_checkpoint_time();
+      if (flag != "--worker-mtbf") request.mutable_failures()->clear_worker_mean_time_between();
+    }
     ExpectNamed(flag, request, nothing.request(), "");
   }
 }

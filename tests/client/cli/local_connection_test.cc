@@ -22,8 +22,8 @@ namespace stepcast::client::local_connection_test {
 namespace {
 
 TEST(LocalConnectionTest, PredictsWhatCanBeWorkedOutByHand) {
-  const auto reply = MakeLocalClient().PredictThroughput(
-      AboutTiny<v1::PredictThroughputRequest>("worker_counts: 1"));
+  const auto reply = MakeLocalClient().PredictThroughput(AboutTiny<v1::PredictThroughputRequest>(
+      "worker_counts: 1 options { step_variation: AS_RECORDED }"));
   ASSERT_TRUE(reply.ok()) << reply.status();
   ASSERT_EQ(reply->predictions_size(), 1);
   const v1::Prediction& prediction = reply->predictions(0);
@@ -51,7 +51,8 @@ TEST(LocalConnectionTest, ATimeWithoutALimitIsNotOver) {
 TEST(LocalConnectionTest, TheScenarioReachesTheEngine) {
   const Client client = MakeLocalClient();
   const auto slow = client.PredictThroughput(AboutTiny<v1::PredictThroughputRequest>(
-      "worker_counts: 1 scenario { bandwidth_bytes_per_second: 5e5 }"));
+      "worker_counts: 1 scenario { bandwidth_bytes_per_second: 5e5 }"
+      " options { step_variation: AS_RECORDED }"));
   ASSERT_TRUE(slow.ok()) << slow.status();
   // Both transfers take twice as long: 7 ms.
   EXPECT_NEAR(slow->predictions(0).steps_per_second(), 1000.0 / 7, 1e-6);

@@ -99,7 +99,7 @@ TEST(RecommendationTextTest, HasColumnsForWhatThereIsToTell) {
             "=         2        2       190.0  186.2 .. 193.8     1.900       95.0%  30.00 s      "
             "4.500  64.93 ms  computation of the workers  budget by "
             "12.5%\n"
-            "= is as good within the intervals.\n"
+            "= is as good within the intervals, and to 2 %.\n"
             "2 of 20 choices were simulated: by the links, the processors or the curve the others "
             "cannot win (links and processors alone would leave room "
             "for 25.0%).\n");

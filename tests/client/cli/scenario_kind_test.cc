@@ -67,6 +67,11 @@ std::vector<Row> Rows(const std::string& priorities) {
           {"--bandwidth-measured", kBoth, {}},
           {"--cluster", kBoth, {"10gbe"}},
           {"--worker-group", kBoth, {"2:0.5"}},
+          {"--batch-size", kBoth, {"16"}},
+          {"--global-batch", kBoth, {"16"}},
+          {"--batch-fixed", kBoth, {"0.5", "--batch-size", "16"}},
+          {"--compute-speed", kBoth, {"2"}},
+          {"--gradient-bytes", kBoth, {"0.5"}},
           {"--offsets", kBoth, {"0,1ms"}},
           {"--parsing-seconds-per-byte", kToServers, {"1e-9"}},
           {"--parsing-seconds", kToServers, {"1e-5"}},
@@ -133,6 +138,10 @@ TEST_F(ScenarioKindTest, EveryFlagThatIsDeclaredHasARow) {
   std::set<std::string> declared;
   for (const CLI::Option* option : app.get_options()) declared.insert(option->get_name());
   for (const char* asks : {"--help", "--servers", "--all-reduce"}) declared.erase(asks);
+  // These are of the recorded job, whatever kind is asked about, or of a recording or a benchmark
+  // in a file: job_change_test, pipeline_test and calibration_test in tests/e2e have them.
+  for (const char* recorded : {"--accumulate", "--batch-recording", "--measured", "--pipeline"})
+    EXPECT_EQ(declared.erase(recorded), 1) << recorded;
   std::set<std::string> rows;
   for (const Row& row : Rows("")) rows.insert(row.flag);
   EXPECT_EQ(rows, declared);

@@ -255,7 +255,8 @@ TEST(OrderTest, TheListedRanksGivenAsPrioritiesReproduceTheThroughput) {
           PredictThroughput(profile, *ResolveThroughput(profile, again), NeverStop);
       ASSERT_TRUE(predicted.ok());
       EXPECT_EQ(predicted->predictions[0].steps_per_second, order.steps_per_second);
-      EXPECT_EQ(predicted->predictions[0].confidence_interval.upper,
+      // What the recording leaves open moves all orders alike.
+      EXPECT_EQ(predicted->predictions[0].simulation_interval.upper,
                 order.confidence_interval.upper);
     }
   }

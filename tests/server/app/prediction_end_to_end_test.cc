@@ -24,6 +24,7 @@ TEST(PredictionEndToEndTest, ThroughputIsPredictedForEveryCount) {
   TestServer server;
   auto request = Ask<v1::PredictThroughputRequest>(server.Store(ToWire(SmallProfile())));
   for (const int workers : {1, 2, 4}) request.add_worker_counts(workers);
+  request.mutable_options()->set_step_variation(v1::SimulationOptions::AS_RECORDED);
   grpc::ClientContext context;
   v1::PredictThroughputResponse reply;
   const grpc::Status status = server.predictions().PredictThroughput(&context, request, &reply);

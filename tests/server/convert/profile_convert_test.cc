@@ -275,10 +275,10 @@ TEST(ProfileServiceConvertTest, AnUpdateTakesWhatItsMaskSays) {
   EXPECT_THAT(FromWire(wire).fields, ElementsAre("labels"));
   // One field of the recording stands for all of them.
   wire.mutable_profile()->set_batch_size(1);
-  EXPECT_THAT(
-      FromWire(wire).fields,
-      ElementsAre("model", "framework", "labels", "batch_size", "platform", "parameter_servers",
-                  "operations", "steps", "buckets", "device_idle_fraction", "recording"));
+  EXPECT_THAT(FromWire(wire).fields,
+              ElementsAre("model", "framework", "labels", "batch_size", "platform",
+                          "parameter_servers", "operations", "steps", "buckets",
+                          "device_idle_fraction", "recording", "devices_per_worker"));
   wire.mutable_update_mask()->add_paths("batch_size");
   wire.mutable_update_mask()->add_paths("create_time");
   EXPECT_THAT(FromWire(wire).fields, ElementsAre("batch_size"));
@@ -305,7 +305,7 @@ TEST(ProfileServiceConvertTest, OutputOnlyFieldsOfTheContractAreThoseThatNoUpdat
   wire.mutable_profile();
   v1::Profile all = ToWire(ProfileDraft{.display_name = "d", .labels = {{"a", "b"}}});
   *wire.mutable_profile() = all;
-  EXPECT_EQ(FromWire(wire).fields.size(), 12U);
+  EXPECT_EQ(FromWire(wire).fields.size(), 13U);
 }
 
 TEST(ProfileServiceConvertTest, AnswersCarryProfilesNotesAndToken) {

@@ -364,7 +364,9 @@ TEST(ScenarioConvertTest, AnEmptyVariantIsAskedForWithItsDefaults) {
 TEST(ScenarioConvertTest, WhatIsUnsetStaysUnset) {
   FaultList faults;
   EXPECT_TRUE(FromWire(v1::Scenario(), "scenario", faults) == ScenarioDraft());
-  EXPECT_TRUE(FromWire(v1::SimulationOptions(), "options", faults) == SimulationOptionsDraft());
+  // But for steps, which the service lets vary.
+  EXPECT_TRUE(FromWire(v1::SimulationOptions(), "options", faults) ==
+              SimulationOptionsDraft{.step_variation = StepSource::kModelled});
   EXPECT_TRUE(faults.empty());
 }
 

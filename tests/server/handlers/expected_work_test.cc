@@ -20,7 +20,7 @@ TEST(ExpectedWorkTest, APredictionsWorkIsThatOfItsWorkersAndOfTheOneTheyAreCompa
   ThroughputQuery query{.scenarios = {Scenario{.workers = 3}, Scenario{.workers = 6}},
                         .options = {.steps_per_worker = 100, .replications = 2}};
   EXPECT_DOUBLE_EQ(OperationsOf(profile, query),
-                   10.0 * static_cast<double>(profile.operations().size()) * 100 * 2);
+                   1.5 * 10 * static_cast<double>(profile.operations().size()) * 100 * 2);
 }
 
 TEST(ExpectedWorkTest, IsWithinAFactorOfFiveOfWhatIsSimulated) {
