@@ -346,14 +346,14 @@ TEST_F(ProfileHandlerTest, FaultsOfARecordingAreAtItAndThoseOfItsOptionsAtTheirF
   EXPECT_EQ(sized->profile.summary.model, "rec");
 }
 
-TEST_F(ProfileHandlerTest, AGraphIsOnlyForRecordings) {
+TEST_F(ProfileHandlerTest, AGraphIsNotForLayersThatSailorDidNotWrite) {
   TextSource source("");
   TextSource graph("graph");
   EXPECT_THAT(Fields(handler_
                          .Import({.format = LayerOptions()}, {.recording = source, .graph = &graph},
                                  NeverStop)
                          .status()),
-              ElementsAre("graph_chunk"));
+              ElementsAre("graph"));
 }
 
 TEST_F(ProfileHandlerTest, AnImportThatNobodyWaitsForIsStoppedWhileItIsRead) {
