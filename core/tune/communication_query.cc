@@ -237,11 +237,12 @@ BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
       job.measured == MeasuredCollectivesOf(*profile.recording()))
     return {.why_not = "collectives take their recorded times, which say little of other buckets"};
   if (std::string why = WhyNoOtherBuckets(profile); !why.empty()) return {.why_not = why};
-  TuningQuery query{.scenarios = {scenario},
-                    .options = options,
-                    .methods = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets},
-                    .first_bucket_bytes = kFirstBucketBytes,
-                    .recorded_buckets = profile.content().buckets};
+  TuningQuery query;
+  query.scenarios = {scenario};
+  query.options = options;
+  query.methods = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets};
+  query.first_bucket_bytes = kFirstBucketBytes;
+  query.recorded_buckets = profile.content().buckets;
   for (const int64_t cap : kFewCapsMebibytes) query.bucket_caps_bytes.push_back(cap << 20);
   // What merges by the cost of a start makes buckets of single gradients where there is none.
   if (!CollectivesStartFree(scenario)) query.methods.push_back(TuningMethod::kMgWfbp);
@@ -274,13 +275,14 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
   }
   if (draft.first_bucket_bytes.value_or(1) < 1)
     faults.Add("first_bucket_bytes", absl::StrCat(*draft.first_bucket_bytes, " is below 1"));
-  TuningQuery query{.scenarios = ResolveCounts(profile, draft, faults),
-                    .has_counts = !draft.worker_counts.empty(),
-                    .options = {},
-                    .methods = draft.methods,
-                    .bucket_caps_bytes = draft.bucket_caps_bytes,
-                    .first_bucket_bytes = draft.first_bucket_bytes.value_or(kFirstBucketBytes),
-                    .recorded_buckets = profile.content().buckets};
+  TuningQuery query;
+  query.scenarios = ResolveCounts(profile, draft, faults);
+  query.has_counts = !draft.worker_counts.empty();
+  query.options = {};
+  query.methods = draft.methods;
+  query.bucket_caps_bytes = draft.bucket_caps_bytes;
+  query.first_bucket_bytes = draft.first_bucket_bytes.value_or(kFirstBucketBytes);
+  query.recorded_buckets = profile.content().buckets;
   if (!query.scenarios.empty() && !query.scenarios.front().has_servers()) {
     const Scenario& scenario = query.scenarios.front();
     for (size_t i = 0; i < draft.methods.size(); ++i) {
