@@ -187,8 +187,8 @@ class Changer {
         found != operations.end()) {
       faults_.Add("accumulate",
                   absl::StrCat("\"", found->name,
-                               "\" of the profile is no all-reduce: what a sharded job sends in "
-                               "each micro-batch is not modelled"));
+                               "\" of the profile is not an all-reduce: what a sharded job sends "
+                               "in each micro-batch is not modelled"));
     }
   }
 
@@ -218,13 +218,15 @@ class Changer {
     } else {
       const double fixed = change_.fixed_fraction.value_or(0);
       const double factor = fixed + (1 - fixed) * growth;
-      for (double& one : factors_) one = factor;
+      const std::vector<bool> once = OncePerStep();
+      for (size_t i = 0; i < factors_.size(); ++i) factors_[i] = once[i] ? 1 : factor;
       if (!change_.fixed_fraction.has_value() && growth != 1) {
-        Tell("fixed_fraction", "no fixed part",
-             absl::StrFormat("Computation takes %.3g times as long with %d examples as with the "
-                             "recorded %d: nothing shows the part of it that does not grow with "
-                             "the batch; a second recording with another batch would.",
-                             factor, *change_.batch_size, profile_.batch_size()));
+        Tell(
+            "fixed_fraction", "no fixed part",
+            absl::StrFormat("Forward and backward take %.3g times as long with %d examples as with "
+                            "the recorded %d: nothing shows the part of them that does not grow "
+                            "with the batch; a second recording with another batch would.",
+                            factor, *change_.batch_size, profile_.batch_size()));
       }
     }
     draft_.batch_size = *change_.batch_size;
@@ -257,7 +259,7 @@ class Changer {
   void TellOfTwoRecordings(double ratio, double factor) {
     const MeanInterval own = MeanOf(ComputationNs(profile_));
     const MeanInterval other = MeanOf(ComputationNs(*second_));
-    // Of 1 + ratio (other / own - 1).
+    // The error of 1 + ratio (other / own - 1).
     const double error = std::abs(ratio) * (other.mean / own.mean) *
                          std::hypot(own.half_width / own.mean, other.half_width / other.mean);
     const double recorded = profile_.batch_size();
@@ -295,12 +297,11 @@ class Changer {
     }
   }
 
-  // What waits for no collective is computed once more for each micro-batch but the last, before
-  // all of it.
+  // Forward and backward are computed once more for each micro-batch but the last, before all else.
   void Accumulate() {
     const int32_t times = change_.accumulate.value_or(1);
     if (times == 1) return;
-    const std::vector<bool> once = FollowingCollectives();
+    const std::vector<bool> once = OncePerStep();
     for (RecordedStep& step : draft_.steps) {
       const int64_t added = BusyNs(step, once) * (times - 1);
       for (size_t i = 0; i < once.size(); ++i) {
@@ -342,16 +343,24 @@ class Changer {
     return name;
   }
 
-  // By operation: it is a collective of all workers, or waits for one, however indirectly.
-  std::vector<bool> FollowingCollectives() const {
+  // By operation: it runs once a step, whatever the batch. The optimizer's passes do, sums of
+  // gradients, and all that waits for either, however indirectly.
+  std::vector<bool> OncePerStep() const {
     const std::vector<Operation>& operations = profile_.operations();
     std::vector<std::vector<size_t>> followers(operations.size());
     std::vector<bool> follows(operations.size());
     std::vector<size_t> open;
+    const bool knows_passes =
+        std::any_of(operations.begin(), operations.end(),
+                    [](const Operation& operation) { return operation.pass == Pass::kOptimizer; });
     for (size_t i = 0; i < operations.size(); ++i) {
+      // A sharded job's backward pass may wait for gradients that were reduced before it.
+      const bool sums = IsAcrossWorkers(operations[i]) &&
+                        (operations[i].collective == Collective::kAllReduce ||
+                         (operations[i].collective == Collective::kReduceScatter && !knows_passes));
+      if (operations[i].pass == Pass::kOptimizer || sums) open.push_back(i);
       for (const int32_t before : operations[i].waiting_for)
         followers[static_cast<size_t>(before)].push_back(i);
-      if (IsAcrossWorkers(operations[i])) open.push_back(i);
     }
     while (!open.empty()) {
       const size_t at = open.back();

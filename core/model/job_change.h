@@ -19,11 +19,11 @@ namespace stepcast {
 inline constexpr int32_t kMaxMicroBatchesOfStep = 1024;
 inline constexpr double kMinGradientBytesFactor = 1e-3;
 
-// As asked for; what is empty stays as recorded.
+// The changes asked for; an empty one leaves the job as recorded.
 struct JobChange {
   // Examples of a worker and step, or of each micro-batch with `accumulate`; 1 to 2^31 - 1.
   std::optional<int32_t> batch_size;
-  // Share of the workers' computation, 0 to 1, that does not grow with the batch. Empty: told by a
+  // Share of forward and backward, 0 to 1, that does not grow with the batch. Empty: told by a
   // second recording, or 0, which is told as an assumption. Only with a batch.
   std::optional<double> fixed_fraction;
   // Examples of a step of all workers together, at least 1: each has as many of them. For
@@ -60,7 +60,7 @@ struct AppliedChange {
 
 // The profile of the changed job. Computation by its workers takes the recorded time x its factor,
 // what follows in a step comes as much later or earlier, and what is kept or handed on grows with
-// the batch.
+// the batch. The optimizer does not: it is what has its pass, or waits for summed gradients.
 //
 // `second`: another recording of the same job, with another batch; null: none. Then an operation
 // of either name takes c0 + c1 x batch by the means of both (not below 0), one that only the first
