@@ -260,6 +260,9 @@ std::string LayoutText(const v1::RecommendLayoutResponse& reply) {
   if (reply.pruned_count() > 0)
     absl::StrAppend(&text, reply.pruned_count(),
                     " more fit, and cannot be among the best by what their devices compute.\n");
+  if (reply.untried_count() > 0)
+    absl::StrAppend(&text, reply.untried_count(),
+                    " more fit, and were not tried within the time budget: one may be better.\n");
   std::map<std::string, std::pair<int, std::string>> reasons;  // by field: count, an example
   for (const v1::RecommendLayoutResponse::Refused& refused : reply.refused()) {
     auto& [count, example] = reasons[refused.reason().substr(0, refused.reason().find(':'))];

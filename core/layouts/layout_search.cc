@@ -61,6 +61,12 @@ class LayoutResolver {
     query_.max_layouts = draft_.max_layouts.value_or(query_.max_layouts);
     for (int32_t stages = 1; stages <= std::min<int64_t>(replicas_, links_); ++stages)
       if (replicas_ % stages == 0) TryStages(stages);
+    if (is_too_much_) {
+      return FaultsError("REQUEST_INVALID",
+                         {{"devices", absl::StrCat(draft_.devices, " have more than ", kMaxTried,
+                                                   " layouts: name fewer schedules, or ask about "
+                                                   "another number")}});
+    }
     return std::move(query_);
   }
 
@@ -152,7 +158,10 @@ class LayoutResolver {
 
   void Try(int32_t stages, int64_t workers, PipelineSchedule schedule, int32_t chunks,
            Sharding sharding) {
-    if (query_.tried.size() >= kMaxTried) return;
+    if (query_.tried.size() + query_.refused.size() >= kMaxTried) {
+      is_too_much_ = true;
+      return;
+    }
     TriedLayout tried{.scenario = draft_.scenario.value_or(ScenarioDraft{}), .sharding = sharding};
     ScenarioDraft& asked = tried.scenario;
     asked.workers = static_cast<int32_t>(workers);
@@ -187,6 +196,7 @@ class LayoutResolver {
   int64_t replicas_ = 0;  // of one stage
   int32_t links_ = 0;
   bool splits_ = false;
+  bool is_too_much_ = false;
 };
 
 // Finds out which layouts a profile and a device's memory allow.
@@ -287,16 +297,18 @@ class LayoutScale {
 void TellProbabilities(uint64_t seed, std::vector<LayoutAnswer::Layout>& layouts) {
   Random random({seed, 0x1a70});
   std::vector<int> wins(layouts.size());
+  std::vector<double> deviations;
+  for (const LayoutAnswer::Layout& layout : layouts) {
+    const Interval& interval = layout.prediction.simulation_interval;
+    deviations.push_back((interval.upper - interval.lower) / 2 /
+                         NormalQuantile(0.5 + interval.level / 2));
+  }
   for (int draw = 0; draw < kDraws; ++draw) {
     size_t best = 0;
     double most = -1;
     for (size_t i = 0; i < layouts.size(); ++i) {
-      const Prediction& prediction = layouts[i].prediction;
-      const Interval& interval = prediction.simulation_interval;
-      const double reach = NormalQuantile(0.5 + interval.level / 2);
-      const double deviation = (interval.upper - interval.lower) / 2 / reach;
-      const double unit = std::clamp(random.Unit(), 1e-12, 1 - 1e-12);
-      const double value = prediction.examples_per_second + deviation * NormalQuantile(unit);
+      const double value =
+          layouts[i].prediction.examples_per_second + deviations[i] * random.Normal();
       if (value <= most) continue;
       most = value;
       best = i;
@@ -353,7 +365,7 @@ absl::StatusOr<LayoutAnswer> RecommendLayout(const Profile& profile, const Layou
     for (size_t i = 0; i < count; ++i) {
       if (!made[i].ok()) {
         if (IsTimeBudgetSpent(made[i].status()) && !answer.layouts.empty()) {
-          answer.pruned = static_cast<int32_t>(candidates.size() - next - i);
+          answer.untried = static_cast<int32_t>(candidates.size() - next - i);
           next = candidates.size();
           break;
         }

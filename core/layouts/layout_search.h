@@ -44,7 +44,7 @@ struct TriedLayout {
   ScenarioDraft scenario;
   Sharding sharding = Sharding::kNone;
 
-  // As asked for: not checked yet.
+  // The layout, not checked yet.
   PipelineLayout layout() const {
     const PipelineDraft& pipeline = *scenario.pipeline;
     return {.schedule = *pipeline.schedule,
@@ -85,7 +85,8 @@ struct LayoutAnswer {
   };
   std::vector<Layout> layouts;  // best first
   std::vector<RefusedLayout> refused;
-  int32_t pruned = 0;
+  int32_t pruned = 0;   // that cannot be among the best, by their bounds
+  int32_t untried = 0;  // when the time budget was spent
   SimulationStatistics simulation;
 };
 

@@ -91,7 +91,7 @@ class WeightedLine {
   double determinant() const { return w_ * xx_ - x_ * x_; }
   double slope() const { return (w_ * xy_ - x_ * y_) / determinant(); }
   double offset() const { return (xx_ * y_ - x_ * xy_) / determinant(); }
-  // Of both and of the line at x, in units of a relative error's variance.
+  // Variances of both and of the line at x, in units of a relative error's.
   double slope_variance() const { return w_ / determinant(); }
   double offset_variance() const { return xx_ / determinant(); }
   double VarianceAt(double x) const { return (xx_ - 2 * x_ * x + w_ * x * x) / determinant(); }

@@ -1,4 +1,4 @@
-// What measured runs of pipelines say of other numbers of devices: the line
+// The step time of other numbers of devices from measured runs of pipelines: the line
 // T = seconds_per_micro_batch (m + (p - 1) / v) + rest_seconds.
 //
 // Method: least squares of relative errors. The deviation of a single run is a prior of kPriorRuns

@@ -19,6 +19,7 @@
 #include "core/pipeline/shares.h"
 #include "core/predict/certainty.h"
 #include "core/predict/run_interval.h"
+#include "core/predict/worlds.h"
 
 namespace stepcast {
 namespace {
@@ -37,8 +38,6 @@ constexpr int64_t kEventsOfWork = 4;
 // Draws for the replicas of a column and a step; of more, only the slowest device is drawn.
 constexpr int32_t kDrawsOfColumn = 4096;
 constexpr double kLongestSeconds = 21.0 * 86'400;
-constexpr double kSlowerBy = 0.05;
-constexpr double kWiderBy = 1.25;
 
 // Replicas that are simulated as one.
 struct Column {
@@ -70,6 +69,7 @@ class PipelineRuns {
     is_modelled_ = options.step_variation == StepSource::kModelled;
     is_random_ = is_modelled_ || plan.times.size() > 1;
     columns_ = ColumnsOf(scenario);
+    load_ = plan.MicroBatchSeconds(scenario.pipeline->layout);
     ChooseLength();
   }
 
@@ -105,6 +105,7 @@ class PipelineRuns {
   bool is_modelled_ = false;
   bool is_random_ = false;
   std::vector<Column> columns_;
+  std::vector<double> load_;  // seconds of a micro-batch, by device
   int32_t steps_ = kSteps;
   int32_t warmup_ = kWarmupSteps;
   std::vector<Run> runs_;
@@ -157,7 +158,7 @@ absl::Status PipelineRuns::CheckLength() const {
   const PipelineLayout& layout = scenario_.pipeline->layout;
   const PipelineJob job = JobOf(plan_, scenario_);
   double of_micro_batch = 0;
-  for (const double seconds : plan_.MicroBatchSeconds(layout)) of_micro_batch += seconds;
+  for (const double seconds : load_) of_micro_batch += seconds;
   double once = 0;
   for (const int64_t bytes : job.output_bytes)
     of_micro_batch +=
@@ -183,20 +184,18 @@ absl::Status PipelineRuns::CheckLength() const {
 void PipelineRuns::Draw(const Column& column, double deviation, Random& random,
                         std::vector<double>& factors) const {
   const PipelineLayout& layout = scenario_.pipeline->layout;
-  const std::vector<double> load = plan_.MicroBatchSeconds(layout);
   const double mean = -deviation * deviation / 2;
   const int32_t tried = std::min(column.replicas, std::max(1, kDrawsOfColumn / layout.devices));
   std::vector<double> best;
   double slowest = -1;
-  std::vector<double> drawn(load.size());
+  std::vector<double> drawn(load_.size());
   for (int32_t replica = 0; replica < tried; ++replica) {
     double sum = 0;
     double most = 0;
-    for (size_t device = 0; device < load.size(); ++device) {
-      drawn[device] =
-          std::exp(mean + deviation * NormalQuantile((random.Unit() + 1e-12) / (1 + 2e-12)));
-      sum += drawn[device] * load[device];
-      most = std::max(most, drawn[device] * load[device]);
+    for (size_t device = 0; device < load_.size(); ++device) {
+      drawn[device] = std::exp(mean + deviation * random.Normal());
+      sum += drawn[device] * load_[device];
+      most = std::max(most, drawn[device] * load_[device]);
     }
     const double bound = sum + (layout.micro_batches - 1) * most;
     if (bound <= slowest) continue;
@@ -245,7 +244,7 @@ PipelineJob PipelineRuns::JobOfRun(const Wanted& wanted) const {
   if (!is_modelled_) return job;
   for (int32_t step = 0; step < steps_; ++step)
     job.step_scale.push_back(StepScale(columns, wanted, step));
-  // What a step drew is in its factor: recorded ones differ in the shares of their stages only.
+  // A step's draw is in its factor: recorded steps differ in the shares of their stages only.
   for (size_t recorded = 0; recorded < job.times.size(); ++recorded) {
     const double factor = std::exp(-model_.logarithms[0][recorded]);
     const auto scaled = [&](Span span) {
@@ -315,8 +314,8 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
   const bool links_matter = scenario_.workers > 1 || scenario_.pipeline->layout.devices > 1;
   if (scenario_.workers > 1) others.push_back({.alone = true});
   if (is_modelled_) {
-    others.push_back({.slower = 1 + kSlowerBy});
-    others.push_back({.wider = kWiderBy});
+    others.push_back({.slower = 1 + Worlds::kSlowerBy});
+    others.push_back({.wider = Worlds::kWiderBy});
     if (links_matter && scenario_.assumed.Has(Assumed::kLinkRate))
       others.push_back({.half_rate = true});
   }
@@ -343,8 +342,8 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
     const double ratio = one.run->estimate.steps_per_second / first;
     if (one.alone) alone_ = one.run->estimate.steps_per_second;
     if (one.half_rate) half_rate_ = ratio;
-    if (one.slower != 1) sensitivity_.to_mean = std::log(ratio) / std::log1p(kSlowerBy);
-    if (one.wider != 1) sensitivity_.to_deviation = std::log(ratio) / std::log(kWiderBy);
+    if (one.slower != 1) sensitivity_.to_mean = std::log(ratio) / std::log1p(Worlds::kSlowerBy);
+    if (one.wider != 1) sensitivity_.to_deviation = std::log(ratio) / std::log(Worlds::kWiderBy);
   }
   PipelinePredictor::Answer answer;
   Summarize(answer.prediction);
@@ -429,7 +428,6 @@ absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
                         .transfer_fraction = shares->transfer_fraction,
                         .reduction_fraction = shares->reduction_fraction,
                         .rest_fraction = shares->rest_fraction};
-  const std::vector<double> load = plan_.MicroBatchSeconds(layout);
   const double all = ToSeconds(shares->run.step_ends.back() - Instant{});
   double total = 0;
   for (int32_t device = 0; device < layout.devices; ++device) {
@@ -445,12 +443,12 @@ absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
     total += of.utilization / layout.devices;
     of.chunks_in_flight = shares->run.chunks_in_flight[Index(device)];
     of.memory_bytes = DeviceMemory(plan_, scenario_, device, of.chunks_in_flight);
-    of.micro_batch_seconds = load[Index(device)];
+    of.micro_batch_seconds = load_[Index(device)];
     of.gradient_bytes = plan_.gradient_bytes[Index(device)];
     of.first_operations = plan_.first_by_device[Index(device)];
   }
   report.slowest_device =
-      static_cast<int32_t>(std::max_element(load.begin(), load.end()) - load.begin());
+      static_cast<int32_t>(std::max_element(load_.begin(), load_.end()) - load_.begin());
   const std::array<std::pair<PipelineBottleneck, double>, 6> saved = {{
       {PipelineBottleneck::kComputation, (1 - report.idle_fraction) / 2},
       {PipelineBottleneck::kBubble, report.bubble_fraction},

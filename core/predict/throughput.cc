@@ -138,7 +138,7 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
   }
   ThroughputAnswer answer;
   answer.simulation = points.Statistics();
-  const PipelinePredictor pipelines(profile, query.options);
+  std::optional<PipelinePredictor> pipelines;  // reads all recorded steps: made where it is asked
   size_t next = 0;
   std::optional<Pipeline> planned;
   PipelinePlan plan;
@@ -146,8 +146,9 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
     if (scenario.pipeline.has_value()) {
       if (planned != scenario.pipeline) plan = PlanPipeline(profile, scenario);
       planned = scenario.pipeline;
+      if (!pipelines.has_value()) pipelines.emplace(profile, query.options);
       absl::StatusOr<PipelinePredictor::Answer> made =
-          pipelines.Predict(scenario, plan, stop, executor);
+          pipelines->Predict(scenario, plan, stop, executor);
       if (!made.ok()) return made.status();
       answer.predictions.push_back(std::move(made->prediction));
       answer.simulation.Add(

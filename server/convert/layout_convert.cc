@@ -1,5 +1,3 @@
-#include "server/convert/layout_convert.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "server/convert/enum_table.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/scenario_convert.h"
+#include "server/convert/search_convert.h"
 
 namespace stepcast::server {
 
@@ -62,6 +61,7 @@ v1::RecommendLayoutResponse ToWire(const RecommendLayoutAnswer& answer) {
   }
   wire.set_refused_count(static_cast<int32_t>(all.size()));
   wire.set_pruned_count(answer.answer.pruned);
+  wire.set_untried_count(answer.answer.untried);
   *wire.mutable_simulation() = ToWire(answer.answer.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);
   wire.set_profile_digest(answer.context.profile_digest);

@@ -18,13 +18,6 @@ namespace stepcast::server {
 
 namespace {
 
-MachinePrices PricesOf(const v1::Prices& wire) {
-  return {.worker_hour = wire.worker_hour(),
-          .parameter_server_hour = wire.parameter_server_hour(),
-          .node_hour = wire.node_hour(),
-          .currency_code = wire.currency_code()};
-}
-
 CurrentAllocation CurrentOf(const v1::CurrentAllocation& wire) {
   CurrentAllocation current{.workers = wire.workers(), .rescale_seconds = wire.rescale_seconds()};
   if (wire.has_parameter_servers()) current.parameter_servers = wire.parameter_servers();
