@@ -235,7 +235,7 @@ std::string FishQuoted(const std::string& text) {
                       "'");
 }
 
-// How fish completes a value: from ValuesOf.
+// The candidates of a value, from ValuesOf, as fish takes them.
 std::string FishValues(const std::string& values) {
   if (values == "@f") return " -F";
   if (values == "@d") return " -a '(__fish_complete_directories)'";
@@ -243,7 +243,7 @@ std::string FishValues(const std::string& values) {
   return absl::StrCat(" -a ", FishQuoted(absl::StrReplaceAll(values, {{"|", " "}})));
 }
 
-// What fish's script holds of the commands.
+// The parts of fish's script that commands give.
 struct FishParts {
   std::string lines;
   std::vector<std::string> commands;  // their words below the program, in quotes

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "client/cli/commands.h"
+#include "client/cli/job_flags.h"
 #include "client/cli/parsed_option.h"
-#include "client/cli/plan_flags.h"
 #include "client/cli/plot_flag.h"
 #include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"

@@ -2,7 +2,7 @@
 // what a running job has.
 #pragma once
 
-#include "client/cli/plan_flags.h"
+#include "client/cli/job_flags.h"
 
 #include "stepcast/v1/recommendation.pb.h"
 

@@ -14,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/change_flags.h"
 #include "client/cli/characters.h"
 #include "client/cli/input_files.h"
 #include "client/cli/input_reader.h"
+#include "client/cli/job_flags.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/quantity.h"
 
@@ -111,131 +111,14 @@ absl::StatusOr<int64_t> ParseBucketCapMb(const std::string& text) {
   return ParseBytes(text + "MiB");
 }
 
-const Choices<v1::Pipeline::Schedule> kSchedules{{"gpipe", v1::Pipeline::GPIPE},
-                                                 {"1f1b", v1::Pipeline::ONE_F_ONE_B},
-                                                 {"interleaved", v1::Pipeline::INTERLEAVED},
-                                                 {"looped-bfs", v1::Pipeline::LOOPED_BFS},
-                                                 {"zero-bubble-1", v1::Pipeline::ZERO_BUBBLE_1},
-                                                 {"zero-bubble-v", v1::Pipeline::ZERO_BUBBLE_V}};
-const Choices<v1::Pipeline::Variant> kVariants{{"megatron", v1::Pipeline::MEGATRON},
-                                               {"pytorch", v1::Pipeline::PYTORCH}};
-const Choices<v1::Pipeline::Receives> kReceives{{"eager", v1::Pipeline::EAGER},
-                                                {"late", v1::Pipeline::LATE},
-                                                {"fused", v1::Pipeline::FUSED},
-                                                {"paired", v1::Pipeline::PAIRED}};
-const Choices<v1::Pipeline::Transport> kTransports{{"ideal", v1::Pipeline::IDEAL},
-                                                   {"gloo", v1::Pipeline::GLOO}};
-const Choices<v1::Pipeline::Links> kLinks{{"pair", v1::Pipeline::PAIR},
-                                          {"device", v1::Pipeline::DEVICE}};
-const Choices<v1::Pipeline::Reduction> kReductions{{"at-end", v1::Pipeline::AT_END},
-                                                   {"by-chunk", v1::Pipeline::BY_CHUNK},
-                                                   {"buckets", v1::Pipeline::BUCKETS}};
-
-absl::StatusOr<int32_t> ParseSmallCount(std::string_view text) {
-  const absl::StatusOr<uint64_t> count = ParseCount(text);
-  if (!count.ok()) return count.status();
-  return static_cast<int32_t>(std::min<uint64_t>(*count, INT32_MAX));
-}
-
-// Sets the value where it is one; else says what is wrong.
-template <typename Value, typename Set>
-absl::Status Keep(const absl::StatusOr<Value>& value, Set set) {
-  if (value.ok()) set(*value);
-  return value.status();
-}
-
-absl::Status SetPipelineField(std::string_view key, const std::string& text,
-                              v1::Pipeline& pipeline) {
-  if (key == "stages")
-    return Keep(ParseSmallCount(text), [&](int32_t value) { pipeline.set_stages(value); });
-  if (key == "micro-batches")
-    return Keep(ParseSmallCount(text), [&](int32_t value) { pipeline.set_micro_batches(value); });
-  if (key == "chunks")
-    return Keep(ParseSmallCount(text), [&](int32_t value) { pipeline.set_chunks(value); });
-  if (key == "group")
-    return Keep(ParseSmallCount(text), [&](int32_t value) { pipeline.set_group(value); });
-  if (key == "schedule")
-    return Keep(ParseChoice(text, kSchedules), [&](auto value) { pipeline.set_schedule(value); });
-  if (key == "variant")
-    return Keep(ParseChoice(text, kVariants), [&](auto value) { pipeline.set_variant(value); });
-  if (key == "receives")
-    return Keep(ParseChoice(text, kReceives), [&](auto value) { pipeline.set_receives(value); });
-  if (key == "transport")
-    return Keep(ParseChoice(text, kTransports), [&](auto value) { pipeline.set_transport(value); });
-  if (key == "links")
-    return Keep(ParseChoice(text, kLinks), [&](auto value) { pipeline.set_links(value); });
-  if (key == "reduction")
-    return Keep(ParseChoice(text, kReductions), [&](auto value) { pipeline.set_reduction(value); });
-  if (key == "bandwidth")
-    return Keep(ParseRate(text),
-                [&](double value) { pipeline.set_bandwidth_bytes_per_second(value); });
-  if (key == "latency")
-    return Keep(ParseSeconds(text), [&](double value) { pipeline.set_latency_seconds(value); });
-  if (key == "cuts") {
-    for (const absl::string_view cut : absl::StrSplit(text, absl::ByAnyChar("+,")))
-      pipeline.add_cuts(std::string(cut));
-    return absl::OkStatus();
-  }
-  if (key == "step-barrier") {
-    if (text != "true" && text != "false")
-      return absl::InvalidArgumentError(absl::StrCat(InQuotes(text), " is none of true, false"));
-    pipeline.set_step_barrier(text == "true");
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      "no such key: stages, micro-batches, schedule, chunks, group, variant, cuts, receives, "
-      "transport, links, bandwidth, latency, reduction, step-barrier");
-}
-
 }  // namespace
-
-absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& text) {
-  // What has no key goes on with the cuts before it.
-  std::vector<std::string> parts;
-  for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    if (!parts.empty() && absl::StartsWith(parts.back(), "cuts=") && part != "step-barrier" &&
-        !absl::StrContains(part, '=')) {
-      absl::StrAppend(&parts.back(), ",", part);
-    } else {
-      parts.emplace_back(part);
-    }
-  }
-  v1::Pipeline pipeline;
-  std::set<std::string> seen;
-  for (const std::string& part : parts) {
-    const std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
-    const bool has_value = absl::StrContains(part, '=');
-    if (!has_value && pair.first != "step-barrier")
-      return absl::InvalidArgumentError(absl::StrCat(
-          InQuotes(part), " is not KEY=VALUE, for instance stages=4,micro-batches=16"));
-    if (!seen.insert(pair.first).second)
-      return absl::InvalidArgumentError(absl::StrCat(pair.first, " is given twice"));
-    if (absl::Status status =
-            SetPipelineField(pair.first, has_value ? pair.second : "true", pipeline);
-        !status.ok())
-      return absl::InvalidArgumentError(
-          absl::StrCat(pair.first, ": ", std::string(status.message())));
-  }
-  return pipeline;
-}
 
 void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
   DeclareChangeFlags(app, scenario_);
   DeclareLinks(app);
   DeclareMultiplexing(app);
   DeclareWorkers(app, offsets);
-  AddParsedOption(
-      app, "--pipeline", "KEY=VALUE,...",
-      "Workers are replicas of a pipeline: stages=4,micro-batches=16 and schedule=" +
-          ChoiceWords(kSchedules, "|") +
-          ", chunks=N, group=N, variant=" + ChoiceWords(kVariants, "|") +
-          ", cuts=NAME,NAME..., receives=" + ChoiceWords(kReceives, "|") +
-          ", transport=" + ChoiceWords(kTransports, "|") + ", links=" + ChoiceWords(kLinks, "|") +
-          ", reduction=" + ChoiceWords(kReductions, "|") +
-          ", bandwidth=RATE, latency=TIME, step-barrier",
-      ParsePipeline,
-      [this](v1::Pipeline pipeline) { *scenario_.mutable_pipeline() = std::move(pipeline); })
-      ->group(kScenarioGroup);
+  DeclarePipelineFlag(app, scenario_)->group(kScenarioGroup);
   DeclareCollectives(app);
   if (order == Order::kChosenByUser) DeclareOrder(app);
 }

@@ -20,10 +20,6 @@ class App;
 
 namespace stepcast::client {
 
-// Settings of a pipeline, `stages=4,micro-batches=16,schedule=1f1b`. Failure: INVALID_ARGUMENT,
-// with the key.
-absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& text);
-
 class ScenarioFlags {
  public:
   enum class Order { kChosenByUser, kChosenByService };
@@ -58,7 +54,7 @@ class ScenarioFlags {
 
   // Throws CLI::ValidationError where flags of streams contradict each other.
   void CheckStreams() const;
-  // Those that divide a batch of all workers, where one was given.
+  // The counts that divide a batch of all workers, where one was given.
   std::vector<int32_t> CountsThatDivide(std::vector<int32_t> counts) const;
   void DeclareLinks(CLI::App& app);
   void DeclareMultiplexing(CLI::App& app);

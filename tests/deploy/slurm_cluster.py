@@ -14,6 +14,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from patience import PATIENCE_SECONDS, eventually  # noqa: E402
+from ports import free_ports  # noqa: E402
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "scancel")
 NODES = 64
@@ -29,16 +30,6 @@ def missing():
     if not os.path.exists(os.environ.get("STEPCAST_SLURM_PLUGIN", "")):
         return "needs the plugin, which is built where libslurm-dev is installed"
     return ""
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 class Cluster:

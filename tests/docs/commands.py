@@ -15,12 +15,15 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 import threading
 
 from pages import MAX_COLUMNS, TOP
+
+sys.path.append(str(TOP / "tests" / "e2e"))
+from ports import free_ports  # noqa: E402
 
 WHY_NOT = {
     "cluster": "a Kubernetes cluster",
@@ -124,16 +127,6 @@ def rewritten(written, printed):
     return lines + [_shortened(line.rstrip()) for line in printed[len(printed) - len(tail) :] if tail]
 
 
-def _free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 class Reader:
     """Types what a page says. A context manager: what it started ends with it."""
 
@@ -149,7 +142,7 @@ class Reader:
         for name, variable in (("stepcast", "STEPCAST"), ("stepcastd", "STEPCASTD")):
             (programs / name).symlink_to(os.environ[variable])
         (programs / "kubectl-stepcast").symlink_to(TOP / "deploy/kubernetes/kubectl-stepcast")
-        self.ports = dict(zip(("50051", "9464"), _free_ports(2)))
+        self.ports = dict(zip(("50051", "9464"), free_ports(2)))
         self.environment = {
             "PATH": f"{programs}:/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.folder),

@@ -1,24 +1,39 @@
-// The flags of a training whose time and money are asked for: its examples, prices, and failures.
+// The flags of the job itself: what differs from the recorded one, the pipeline that it is spread
+// over, and the training whose time and money are asked for.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
 
 #include "stepcast/v1/prediction.pb.h"
+#include "stepcast/v1/scenario.pb.h"
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace stepcast::client {
 
+// Scenario.change. The scenario outlives the parse, here and below.
+void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario);
+
+// Scenario.pipeline.
+CLI::Option* DeclarePipelineFlag(CLI::App& app, v1::Scenario& scenario);
+// KEY=VALUE,... as the flag takes them. INVALID_ARGUMENT, with the key, for others.
+absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& text);
+
+// Examples, prices and failures.
 class PlanFlags {
  public:
   // This outlives the parse.
   void Declare(CLI::App& app);
 
   bool any() const { return any_; }
-  // What the flags say. Its examples are 0 where they were not given.
+  // The plan of the flags; its examples are 0 where they were not given.
   v1::TrainingPlan plan() const;
   bool has_examples() const { return has_examples_; }
   bool has_prices() const {
