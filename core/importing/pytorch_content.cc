@@ -548,8 +548,8 @@ absl::Status StepContentFinder::ChooseGroup() {
   return absl::OkStatus();
 }
 
-// Of another group than the gradients'. One that shards a model is none of a replica's, unless the
-// gradients' group was told by name.
+// True for a collective of another group than the gradients'. A group that shards a model is not
+// one inside a replica, unless the gradients' group was told by name.
 bool StepContentFinder::IsInner(const SentTensor& tensor, int32_t chosen) const {
   const TraceGroup& group = trace_.groups[static_cast<size_t>(tensor.group)];
   if (IsInsideReplica(group) || !gradient_group_.empty()) return true;

@@ -34,8 +34,8 @@ struct TraceHostEvent {
 
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  // Of kStep its own, of kBackward and kFunction the sequence number of what it undoes, of others
-  // the elements of a tensor; -1: not recorded.
+  // The number of a kStep, the sequence number of what a kBackward or kFunction undoes, the
+  // elements of any other tensor; -1: not recorded.
   int64_t number = -1;
   int32_t group_size = 0;     // of kCollective; 0: not recorded
   int32_t group = -1;         // of kCollective, its place in groups; -1: not recorded

@@ -305,7 +305,7 @@ bool AreCompressed(const std::vector<Gradient>& gradients, const std::vector<Sen
   });
 }
 
-// What is sent of a byte of gradients, where it is the same of all.
+// Bytes sent for a byte of gradients, where all have the same share.
 std::optional<double> SentShare(const std::vector<Gradient>& gradients,
                                 const std::vector<SentTensor>& buckets) {
   const int16_t sent = buckets.front().element_bytes;
@@ -594,7 +594,7 @@ StepCuts TracedStepsFinder::CutsOf(const StepContent& content) const {
   return step;
 }
 
-// Where those inside a replica come in another order in each step, they are left in the
+// Collectives inside a replica that come in another order in each step are left in the
 // computation.
 absl::Status TracedStepsFinder::AddSteps() {
   absl::Status status;

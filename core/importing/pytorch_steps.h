@@ -29,7 +29,7 @@ struct TracedPiece {
   std::vector<int32_t> launches;  // collectives that are ready when it has ended
   Pass pass = Pass::kOther;
   int32_t link = -1;  // of the forward pass: that it is, or undoes; -1: not known, or several
-  // Of a collective of devices inside the worker, which stands in the computation.
+  // The collective of devices inside the worker, which stands in the computation.
   Collective collective = Collective::kUnspecified;
   int64_t size_bytes = 0;
   std::string group;  // empty: it is a computation
@@ -58,8 +58,8 @@ struct TracedSteps {
   double sent_share = 1;  // what a hook sends of a byte of gradients; all sizes are of what is sent
   std::vector<int64_t> shortest_collective_ns;  // on the wire, parallel to `collectives`; 0: none
   bool has_gpu = false;
-  // Of the forward pass, of the step that keeps the most; 0 bytes: not known. It has the links of
-  // the pieces, or none.
+  // Tensors that the forward pass keeps, in the step that keeps the most; 0 bytes: not known. It
+  // has the links of the pieces, or none.
   SavedTensors saved;
   int64_t group_size = 0;  // workers that were recorded together; 0: not known
   int64_t devices_per_worker = 1;

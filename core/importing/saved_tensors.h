@@ -16,6 +16,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
+#include "core/importing/tensor_rules.h"
+
 namespace stepcast {
 
 // An operation that autograd has a gradient of, as it was recorded.
@@ -30,9 +32,6 @@ struct TensorOperation {
   uint8_t rule = 0;                                 // RuleOfTensorOperation, or kUnknownTensorRule
   int16_t function = -1;                            // of kUnknownTensorRule: place in functions
 };
-
-// The rule of an operation that nothing is known of but its inputs.
-inline constexpr uint8_t kUnknownTensorRule = 255;
 
 // All of a recording.
 struct TensorOperations {
