@@ -61,10 +61,7 @@ TrainingPlan PlanOf(const v1::TrainingPlan& wire, FaultList& faults) {
   TrainingPlan plan{.examples = wire.examples()};
   if (wire.has_worker_hour() || wire.has_parameter_server_hour() || wire.has_node_hour() ||
       !wire.currency_code().empty()) {
-    plan.prices = MachinePrices{.worker_hour = wire.worker_hour(),
-                                .parameter_server_hour = wire.parameter_server_hour(),
-                                .node_hour = wire.node_hour(),
-                                .currency_code = wire.currency_code()};
+    plan.prices = PricesOf(wire);
   }
   if (wire.has_failures()) plan.failures = FailuresOf(wire.failures(), "plan.failures", faults);
   return plan;

@@ -15,6 +15,15 @@
 
 namespace stepcast::server {
 
+// The prices of a message that has them among its fields.
+template <typename Message>
+MachinePrices PricesOf(const Message& wire) {
+  return {.worker_hour = wire.worker_hour(),
+          .parameter_server_hour = wire.parameter_server_hour(),
+          .node_hour = wire.node_hour(),
+          .currency_code = wire.currency_code()};
+}
+
 // The change of a job, which is not recorded yet.
 ProfileSource ChangeOf(const v1::JobChange& wire);
 

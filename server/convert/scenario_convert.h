@@ -19,7 +19,7 @@ namespace stepcast::server {
 
 PipelineDraft FromWire(const v1::Pipeline& wire, const std::string& path, FaultList& faults);
 v1::Pipeline ToWire(const Pipeline& pipeline);
-// What a search tried: stages, micro-batches, schedule and chunks.
+// The pipeline that a search tried: stages, micro-batches, schedule and chunks.
 v1::Pipeline ToWire(const PipelineDraft& draft);
 
 // 0 workers are taken as unset.

@@ -36,7 +36,7 @@ double OperationsOf(const Profile& profile, const ThroughputQuery& query) {
     }
     // The first one's, of one worker, is what the speed-up is over.
     const int32_t workers = scenario.workers + (operations == 0 ? 1 : 0);
-    // Of asynchronous workers the change that would help most is run in full, with as many or
+    // The change that would help asynchronous workers most is run in full, with as many or
     // fewer.
     const double changed = scenario.is_synchronous() ? 1 : 1.5;
     operations += changed * workers * OfOneWorker(profile, query.options, scenario);

@@ -81,24 +81,32 @@ EngineRun PredictionHandler::RunOf(const SimulatedWork& work, const SimulationOp
 absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source,
                                                                    const std::vector<Fault>& faults,
                                                                    Names names) const {
-  absl::StatusOr<Subject> recorded = FindRecorded(std::move(source.recorded), faults, names);
-  const bool has_second = !std::holds_alternative<std::monostate>(source.second);
-  if (!recorded.ok() || (!source.change.any() && !has_second)) return recorded;
-  absl::StatusOr<Subject> second = recorded;
-  if (has_second) {
-    second = FindRecorded(std::move(source.second), {}, names);
-    if (!second.ok())
-      return WithFaults(faults, UnderPath("scenario.change.second", second.status()));
-  }
-  absl::StatusOr<Profile> changed = ChangedProfile(
-      recorded->profile, source.change, has_second ? &second->profile : nullptr, limits_);
+  absl::StatusOr<Subject> recorded = FindRecorded(std::move(source.recorded), faults, "", names);
+  if (!recorded.ok()) return recorded;
+  const absl::StatusOr<std::optional<Subject>> second =
+      FindSecond(std::move(source.second), faults, names);
+  if (!second.ok()) return second.status();
+  if (!source.change.any() && !second->has_value()) return recorded;
+  absl::StatusOr<Profile> changed =
+      ChangedProfile(recorded->profile, source.change,
+                     second->has_value() ? &(*second)->profile : nullptr, limits_);
   if (!changed.ok()) return WithFaults(faults, UnderPath("scenario.change", changed.status()));
   std::string digest = DigestOf(*changed);
   return Subject{.profile = *std::move(changed), .digest = std::move(digest)};
 }
 
+absl::StatusOr<std::optional<PredictionHandler::Subject>> PredictionHandler::FindSecond(
+    ProfileOrigin second, const std::vector<Fault>& faults, Names names) const {
+  if (std::holds_alternative<std::monostate>(second)) return std::nullopt;
+  absl::StatusOr<Subject> found =
+      FindRecorded(std::move(second), faults, "scenario.change.second_", names);
+  if (!found.ok()) return found.status();
+  return *std::move(found);
+}
+
 absl::StatusOr<PredictionHandler::Subject> PredictionHandler::FindRecorded(
-    ProfileOrigin source, const std::vector<Fault>& faults, Names names) const {
+    ProfileOrigin source, const std::vector<Fault>& faults, const std::string& prefix,
+    Names names) const {
   if (std::holds_alternative<std::monostate>(source)) {
     return WithFaults(
         faults, FaultsError("REQUEST_INVALID",
@@ -106,16 +114,18 @@ absl::StatusOr<PredictionHandler::Subject> PredictionHandler::FindRecorded(
                               .description = "one of profile and inline_profile is required"}}));
   }
   if (auto* input = std::get_if<ProfileInput>(&source)) {
-    std::vector<Fault> all = FaultsUnder("inline_profile", std::move(input->faults));
+    const std::string inline_profile = prefix + "inline_profile";
+    std::vector<Fault> all = FaultsUnder(inline_profile, std::move(input->faults));
     absl::StatusOr<Profile> profile = Profile::Create(std::move(input->draft), limits_);
     // The request's own faults are found again, and reported with others, once the profile is
     // sound.
     if (profile.ok() && all.empty())
       return Subject{.profile = *profile, .digest = DigestOf(*profile)};
     all.insert(all.end(), faults.begin(), faults.end());
-    return WithFaults(std::move(all), UnderPath("inline_profile", profile.status()));
+    return WithFaults(std::move(all), UnderPath(inline_profile, profile.status()));
   }
-  const absl::StatusOr<std::string> id = ProfileIdOf(std::get<std::string>(source), "profile");
+  const absl::StatusOr<std::string> id =
+      ProfileIdOf(std::get<std::string>(source), prefix + "profile");
   if (!id.ok()) return WithFaults(faults, id.status());
   absl::StatusOr<StoredProfile> stored = environment_.store.Get(*id);
   if (!stored.ok())
@@ -130,21 +140,23 @@ absl::StatusOr<PredictionHandler::Subject> PredictionHandler::FindRecorded(
 
 template <typename Answer, typename Call, typename Resolve, typename Compute>
 absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view method, Call call,
-                                                               Resolve resolve,
-                                                               Compute compute) const {
+                                                               Resolve resolve, Compute compute,
+                                                               const std::string& beside) const {
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
   if (!subject.ok()) return subject.status();
   auto query = resolve(subject->profile, call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
-  std::string content = subject->digest;
-  EngineRun run = RunOf({method, CommunicationOf(*query)}, query->options, content);
+  std::string content =
+      beside.empty() ? subject->digest : absl::StrCat(subject->digest, " ", beside);
+  EngineRun run = RunOf({method, CommunicationOf(*query)}, query->options, subject->digest);
   ExpectedWork work{.method = std::string(method),
-                    .profile = content,
+                    .profile = subject->digest,
                     .operations = OperationsOf(subject->profile, *query),
                     .most_seconds = query->options.time_budget_seconds};
-  const KnownRuns known{
-      .memory = environment_.runs, .profile_digest = content, .counter = work.simulated.get()};
+  const KnownRuns known{.memory = environment_.runs,
+                        .profile_digest = subject->digest,
+                        .counter = work.simulated.get()};
   return Computation<Answer>(std::move(content), work,
                              [run = std::move(run), profile = std::move(subject->profile),
                               query = *std::move(query), known, compute, counter = work.simulated,
@@ -170,21 +182,18 @@ absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictT
 absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictStrongScaling(
     PredictThroughputCall call) const {
   const JobChange change = std::exchange(call.source.change, {});
-  std::optional<Profile> second;
-  if (!std::holds_alternative<std::monostate>(call.source.second)) {
-    absl::StatusOr<Subject> found =
-        FindRecorded(std::exchange(call.source.second, {}), {}, Names::kSimilar);
-    if (!found.ok())
-      return WithFaults(call.faults, UnderPath("scenario.change.second", found.status()));
-    second = std::move(found->profile);
-  }
+  const absl::StatusOr<std::optional<Subject>> second =
+      FindSecond(std::exchange(call.source.second, {}), call.faults, Names::kSimilar);
+  if (!second.ok()) return second.status();
   return Prepare<PredictThroughputAnswer>(
       "PredictThroughput", std::move(call),
       [&](const Profile& profile, const ThroughputDraft& draft) {
-        return ResolveStrongScaling(profile, draft, change, second ? &*second : nullptr, limits_);
+        return ResolveStrongScaling(profile, draft, change,
+                                    second->has_value() ? &(*second)->profile : nullptr, limits_);
       },
       [](const Profile&, const StrongScalingQuery& query, StopCheck stop, const Executor& executor,
-         const KnownRuns&) { return stepcast::PredictStrongScaling(query, stop, executor); });
+         const KnownRuns&) { return stepcast::PredictStrongScaling(query, stop, executor); },
+      second->has_value() ? (*second)->digest : "");
 }
 
 absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::RecommendWorkers(

@@ -122,16 +122,22 @@ class PredictionHandler {
   // `faults` are the request's: they go before what is found here, and are returned with it.
   absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults,
                                Names names = Names::kSimilar) const;
-  // Without the source's change.
+  // The profile of a source without its change; `prefix`: of the two fields that may name it.
   absl::StatusOr<Subject> FindRecorded(ProfileOrigin source, const std::vector<Fault>& faults,
-                                       Names names) const;
-  // Of a batch that workers divide among them.
+                                       const std::string& prefix, Names names) const;
+  // The second recording of a change; none was given: none.
+  absl::StatusOr<std::optional<Subject>> FindSecond(ProfileOrigin second,
+                                                    const std::vector<Fault>& faults,
+                                                    Names names) const;
+  // Predictions of a batch that workers divide among them.
   absl::StatusOr<Computation<PredictThroughputAnswer>> PredictStrongScaling(
       PredictThroughputCall call) const;
   // Finds the profile, checks the request with `resolve`, and leaves `compute` to be done.
+  // `beside`: digest of another profile that the answer depends on.
   template <typename Answer, typename Call, typename Resolve, typename Compute>
   absl::StatusOr<Computation<Answer>> Prepare(std::string_view method, Call call, Resolve resolve,
-                                              Compute compute) const;
+                                              Compute compute,
+                                              const std::string& beside = "") const;
   // The digest is set where a profile was found.
   absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query,
                                            Names names, std::string& profile_digest) const;

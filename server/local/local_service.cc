@@ -15,7 +15,6 @@
 #include "core/importing/recording_options.h"
 #include "core/model/profile_limits.h"
 #include "server/base/clock.h"
-#include "server/convert/layout_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/search_convert.h"

@@ -1,7 +1,6 @@
 #include <string>
 #include <utility>
 
-#include "server/convert/layout_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/search_convert.h"
 #include "server/convert/strategy_convert.h"
