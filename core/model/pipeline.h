@@ -15,7 +15,7 @@
 
 namespace stepcast {
 
-// As asked for: what is empty has its default.
+// A pipeline as it is asked for: an empty field has its default.
 struct PipelineDraft {
   std::optional<int32_t> stages;         // p, the devices of a replica; required
   std::optional<int32_t> micro_batches;  // of a replica and step; required

@@ -105,10 +105,10 @@ struct Operation {
   // nothing, or not known.
   int64_t kept_bytes = 0;
   Pass pass = Pass::kUnspecified;
-  // Of kWorker: bytes of what a forward computation hands on, which a later stage of a pipeline
-  // needs, and whose gradient is as large; 0: nothing, or not known.
+  // Bytes that a forward computation (kWorker) hands on, which a later stage of a pipeline needs,
+  // and whose gradient is as large; 0: nothing, or not known.
   int64_t output_bytes = 0;
-  // Of kCollective: the workers that do it together. Empty or kDataParallelGroup: those of the
+  // The workers that do a collective together. Empty or kDataParallelGroup: those of the
   // job, one of each replica; another name: devices inside one replica.
   std::string group;
 
@@ -148,7 +148,7 @@ struct Buckets {
 struct RecordedBuckets {
   std::vector<int64_t> sizes_bytes;  // in graph order; empty: by the rule
   std::optional<Buckets> rule;
-  // What is sent of a byte of gradients, above 0 and at most 1: below 1 a hook compresses them.
+  // Bytes sent for a byte of gradients, above 0 and at most 1: below 1 a hook compresses them.
   // Sizes of operations and of buckets are of what is sent, the limits of a rule of gradients.
   double sent_share = 1;
 

@@ -119,7 +119,7 @@ class ScenarioResolver {
       job.fusion = Buckets{};
       scenario_.assumed.Add(Assumed::kBuckets);
     }
-    // What a device reduces as one is in no buckets.
+    // Gradients that a device reduces as one are in no buckets.
     if (pipeline.reduction != PipelineReduction::kBuckets) job.fusion = {};
     AssumedValues& assumed = scenario_.assumed;
     if (!asked.schedule.has_value()) assumed.Add(Assumed::kPipelineSchedule);
@@ -129,7 +129,7 @@ class ScenarioResolver {
     scenario_.pipeline = std::move(pipeline);
   }
 
-  // What the replicas of a pipeline cannot have yet.
+  // Faults for fields that the replicas of a pipeline cannot have yet.
   void RefuseOfPipeline(const AllReduce& job) {
     constexpr char kWhy[] = " is not of pipelines";
     const auto refuse = [&](bool asked, const char* field) {

@@ -231,7 +231,7 @@ struct Scenario {
   const AllReduce& all_reduce() const { return std::get<AllReduce>(communication); }
   // True if it could have so many workers.
   bool Allows(int32_t count) const { return has_servers() || CanMeet(count, all_reduce()); }
-  // Of which a worker is made. `profile`: the one that the scenario is of.
+  // Devices that a worker is made of. `profile`: the one that the scenario is of.
   int64_t DevicesPerWorker(const Profile& profile) const {
     return int64_t{pipeline.has_value() ? pipeline->layout.devices : 1} *
            profile.devices_per_worker();

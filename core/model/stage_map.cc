@@ -22,7 +22,7 @@ bool IsBackward(Pass pass) {
   return pass == Pass::kBackward || pass == Pass::kBackwardInput || pass == Pass::kBackwardWeight;
 }
 
-// What follows the first slash of a name; empty: there is none.
+// The part of a name behind its first slash; empty: there is none.
 absl::string_view AfterSlash(absl::string_view name) {
   const size_t slash = name.find('/');
   return slash == absl::string_view::npos ? absl::string_view() : name.substr(slash + 1);
@@ -143,7 +143,7 @@ class StageMapper {
                        });
   }
 
-  // Of the forward computations that it waits for the last one.
+  // The last of the forward computations that it waits for.
   std::optional<int32_t> LastAwaited(const Operation& operation) const {
     std::optional<int32_t> last;
     for (const int32_t before : operation.waiting_for) {
@@ -167,7 +167,7 @@ class StageMapper {
     return role_ == StageRole::kForward ? static_cast<int32_t>(map_.chain.size()) - 1 : link_;
   }
 
-  // Of the backward operations that it waits for, the last one's.
+  // The link of the last of the backward operations that it waits for.
   int32_t LinkOfGradient(const Operation& operation) const {
     int32_t link = -1;
     for (const int32_t before : operation.waiting_for) {

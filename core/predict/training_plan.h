@@ -45,7 +45,7 @@ struct Failures {
 void CheckPrices(const std::string& path, const MachinePrices& prices, RequestFaults& faults);
 void CheckFailures(const std::string& path, const Failures& failures, RequestFaults& faults);
 
-// As asked for with a prediction.
+// The training that a prediction is asked about.
 struct TrainingPlan {
   int64_t examples = 0;  // at least 1
   std::optional<MachinePrices> prices;

@@ -178,7 +178,7 @@ class TuningWriter {
     return gradients == tried_.chain->size() ? CapsSetting(counts) : "";  // some are cut
   }
 
-  // Of the gradient itself, which a hook may compress.
+  // Bytes of the gradient itself, which a hook may compress.
   int64_t GradientBytes(size_t at) const {
     const auto sent = static_cast<double>(tried_.chain->gradients()[at].bytes);
     return std::llround(query_.recorded_buckets ? sent / query_.recorded_buckets->sent_share
