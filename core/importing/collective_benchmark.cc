@@ -328,7 +328,8 @@ class BenchmarkLog {
       return;
     }
     if (row.size_bytes > 0)
-      AddFault(absl::StrCat(Quoted(std::string(tokens[columns_.times[0]])), " is no time above 0"));
+      AddFault(
+          absl::StrCat(Quoted(std::string(tokens[columns_.times[0]])), " is not a time above 0"));
   }
 
   size_t number_ = 0;
@@ -409,7 +410,7 @@ void ReadPointList(const nlohmann::json& list, FaultList& faults, MeasuredPoints
     const nlohmann::json& entry = list[i];
     const std::string field = absl::StrCat("measured[", i, "]");
     if (!entry.is_object()) {
-      faults.Add(field, "is no object");
+      faults.Add(field, "is not an object");
       continue;
     }
     std::array<std::string, 4> texts;

@@ -347,7 +347,7 @@ class ScenarioResolver {
         why = ", is of a group inside a worker, which no server could stand for";
       } else if (operation.resource == Resource::kCollective &&
                  operation.collective != Collective::kAllReduce) {
-        why = ", is no ALL_REDUCE, and no server could stand for it";
+        why = ", is not an ALL_REDUCE, and no server could stand for it";
       } else if (operation.resource == Resource::kCollective && operation.parameter.empty()) {
         why = ", names no parameter that a server could keep";
       } else if (operation.stream > 0) {
@@ -494,7 +494,8 @@ class ScenarioResolver {
       if (known && rank >= 0) continue;
       const std::string path =
           absl::StrCat("parameter_servers.transfer_priorities[", Quoted(name), "]");
-      if (!known) faults_.Add(path, absl::StrCat(Quoted(name), " is no transfer of the profile"));
+      if (!known)
+        faults_.Add(path, absl::StrCat(Quoted(name), " is not a transfer of the profile"));
       if (rank < 0) faults_.Add(path, absl::StrCat(rank, " is a negative rank"));
     }
     servers_.transfer_priorities = asked_.transfer_priorities;

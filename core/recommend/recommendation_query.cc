@@ -172,7 +172,7 @@ void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   if (draft.budget.has_value()) {
     if (!IsAmount(*draft.budget) || *draft.budget == 0)
-      faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is no amount above 0"));
+      faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is not an amount above 0"));
     if (!draft.examples.has_value())
       faults.Add("constraints.examples", "unset, but constraints.budget needs it");
     if (!draft.prices.has_value()) faults.Add("prices", "unset, but constraints.budget needs them");
@@ -208,7 +208,7 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   if (!IsAmount(current.rescale_seconds)) {
     faults.Add("current.rescale_seconds",
-               absl::StrCat(current.rescale_seconds, " is no number of seconds of at least 0"));
+               absl::StrCat(current.rescale_seconds, " is not a number of seconds of at least 0"));
   }
 }
 

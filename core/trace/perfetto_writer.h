@@ -86,7 +86,7 @@ class PerfettoWriter final : public TraceSink {
   // segment, and a flow of arrows through the events that it leads through. REQUIRES: the
   // execution is of the run that OnStep was told of, and the path is its.
   void WritePath(const Execution& execution, const CriticalPath& path, PacedStopCheck& pace);
-  // Call last. Not called, the text is no JSON yet.
+  // Call last. Not called, the text is not JSON yet.
   void End();
 
   // The error of the sink; from then on nothing is written.

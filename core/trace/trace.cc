@@ -45,7 +45,7 @@ void RefuseWhatHasNoEffect(const SimulationOptionsDraft& draft, RequestFaults& f
            absl::StrCat(*draft.confidence_level, " has no effect: a trace has no interval"));
   if (draft.time_budget_seconds) {
     refuse("time_budget", absl::StrCat(*draft.time_budget_seconds,
-                                       " seconds have no effect: half a trace is no answer"));
+                                       " seconds have no effect: half a trace is not an answer"));
   }
   if (draft.horizon.value_or(Horizon::kSteadyState) != Horizon::kSteadyState)
     refuse("horizon", "has no effect: a trace shows the first steps");

@@ -285,7 +285,7 @@ std::optional<Core> CoreOf(const EnumTable<Wire, Core, n>& table, Wire wire,
     if (pair.wire == wire) return pair.core;
   }
   if (wire != Wire{})
-    faults.Add(path, absl::StrCat(static_cast<int>(wire), " is no known number of this enum"));
+    faults.Add(path, absl::StrCat(static_cast<int>(wire), " is not a known number of this enum"));
   return std::nullopt;
 }
 

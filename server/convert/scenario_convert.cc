@@ -380,7 +380,7 @@ std::optional<double> FromWire(const google::protobuf::Duration& wire, const std
                         std::abs(int64_t{wire.nanos()}) < kNanosPerSecond;
   if (!same_sign || !in_range) {
     faults.Add(path, absl::StrCat(wire.seconds(), " seconds and ", wire.nanos(),
-                                  " nanos are no valid duration"));
+                                  " nanos are not a valid duration"));
     return std::nullopt;
   }
   return static_cast<double>(wire.seconds()) + static_cast<double>(wire.nanos()) * 1e-9;

@@ -129,7 +129,7 @@ TEST(CollectiveBenchmarkTest, BrokenLinesAreNamed) {
   const std::pair<std::string, const char*> cases[] = {
       {Printed({.wrong = "3"}, kRows), "3 wrong values"},
       {absl::StrReplaceAll(good, {{"1000.00", "1.00"}}), "are the units others?"},
-      {absl::StrReplaceAll(good, {{"1000.00", "x"}, {"1100.00", "-"}}), "\"-\" is no time"},
+      {absl::StrReplaceAll(good, {{"1000.00", "x"}, {"1100.00", "-"}}), "\"-\" is not a time"},
       {good.substr(0, good.find("1000.00")), "the line is cut short"},
       {"nothing of the kind\n", "what nccl-tests, rccl-tests or the MPI benchmarks"},
       {"", "what nccl-tests, rccl-tests or the MPI benchmarks"}};
@@ -178,7 +178,7 @@ TEST(CollectiveBenchmarkTest, FaultsOfPointsAreAtTheirLineOrPlace) {
       {"kind,workers,size_bytes,seconds\n", {"recording", "no points"}},
       {R"({"measured": [1]})", {"measured[0]", "no object"}},
       {"[{\"kind\": \"ALL_REDUCE\", \"workers\": 1.5}]",
-       {"measured[0]", "\"1.5\" is no number of workers"}},
+       {"measured[0]", "\"1.5\" is not a number of workers"}},
       {"[{\"kind\": {}}]", {"measured[0]", "kind \"\""}},
       {"{\"points\": []}", {"recording", "no objects with a size and times"}},
       {"[{", {"recording", "no JSON"}}};
