@@ -423,8 +423,9 @@ class RecordingsTest(ServerTest):
                 file.write("node1 -- Conv -- forward\n")
             self.assertIn("looks like measured layers", self.run_program("profile", "import", paths[0], wrong, *ask, status=2))
             sample = self.run_program("profile", "import", *paths[:2], *ask, "--save", os.path.join(folder, "two.json"), server=False)
+            self.assertRegex(sample, r"recorded on +2 of 3 workers")
             self.assertIn("matched: 2 collectives in each of 5 steps of 2 of the job's 3 workers", sample)
-            self.assertIn("a sample: how long they wait for workers that were not recorded is not known; collectives took 0.0 s", sample)
+            self.assertIn("a sample: how long they wait for workers that were not recorded is not known; collectives took ", sample)
 
     def test_a_sample_of_real_ranks_finds_the_straggler_that_is_in_it(self):
         """Three workers on PyTorch, of which rank 1 was made 1.5 times slower."""
