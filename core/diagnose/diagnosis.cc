@@ -15,6 +15,7 @@
 #include "core/base/student_t.h"
 #include "core/communication/job.h"
 #include "core/diagnose/execution.h"
+#include "core/diagnose/pipeline_diagnosis.h"
 #include "core/diagnose/recorded_job.h"
 #include "core/model/all_reduce.h"
 #include "core/model/multi_rank_recording.h"
@@ -338,7 +339,7 @@ absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
     scenario.workers = recording != nullptr ? recording->size() : profile.recorded_workers();
   }
   absl::StatusOr<ThroughputQuery> query =
-      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options}, {});
+      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options});
   if (!query.ok()) return query.status();
   return DiagnosisQuery{.scenario = std::move(query->scenarios.front()), .options = query->options};
 }
@@ -346,6 +347,8 @@ absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
 absl::StatusOr<Diagnosis> DiagnoseJob(const Profile& profile, const DiagnosisQuery& query,
                                       StopCheck stop, const Executor& executor,
                                       const KnownRuns& known) {
+  if (query.scenario.pipeline.has_value())
+    return DiagnosePipeline(profile, query, stop, executor, known);
   return Diagnostician(profile, query, stop).Diagnose(executor, known);
 }
 

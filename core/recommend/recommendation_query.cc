@@ -107,8 +107,8 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
                                std::holds_alternative<ParameterServersDraft>(free.communication);
   // A choice of servers does not make servers of collectives.
   const bool gives_servers = chooses_servers && !profile.has_collectives();
-  absl::StatusOr<Scenario> scenario =
-      ResolveRunnable(profile, gives_servers ? WithServers(free, 1, 1) : free);
+  absl::StatusOr<Scenario> scenario = ResolveRunnable(
+      profile, gives_servers ? WithServers(free, 1, 1) : free, nullptr, {.pipelines = true});
   faults.AddPart("scenario", scenario.status());
   const bool meets_in_collectives =
       scenario.ok() ? !scenario->has_servers() : chooses_servers && profile.has_collectives();
@@ -316,6 +316,8 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
                             .worker_counts = counts.listed};
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
+  if (options.ok() && draft.scenario.pipeline.has_value())
+    CheckHorizonOfPipelines(options->horizon, faults);
   if (counts.valid && !query.server_choices.empty()) CheckNodes(query, draft, faults);
   CheckGoals(draft, faults);
   CheckCosts(draft, faults);

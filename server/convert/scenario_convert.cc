@@ -337,6 +337,9 @@ PipelineDraft FromWire(const v1::Pipeline& wire, const std::string& path, FaultL
   if (wire.has_latency_seconds()) draft.latency_seconds = wire.latency_seconds();
   draft.reduction = CoreOf(kPipelineReductions, wire.reduction(), at("reduction"), faults);
   draft.step_barrier = wire.step_barrier();
+  if (wire.has_gradient_element_bytes())
+    draft.gradient_element_bytes = wire.gradient_element_bytes();
+  if (wire.has_nodes_per_replica()) draft.nodes_per_replica = wire.nodes_per_replica();
   return draft;
 }
 
@@ -359,6 +362,9 @@ v1::Pipeline ToWire(const Pipeline& pipeline) {
   wire.set_latency_seconds(pipeline.latency_seconds);
   wire.set_reduction(WireOf(kPipelineReductions, pipeline.reduction));
   wire.set_step_barrier(pipeline.step_barrier);
+  if (pipeline.reduction == PipelineReduction::kMegatronBuckets)
+    wire.set_gradient_element_bytes(pipeline.gradient_element_bytes);
+  if (pipeline.nodes_per_replica > 1) wire.set_nodes_per_replica(pipeline.nodes_per_replica);
   return wire;
 }
 
