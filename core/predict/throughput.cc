@@ -107,6 +107,24 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
   return query;
 }
 
+absl::StatusOr<ThroughputQuery> ResolveSharedThroughput(const Profile& recorded,
+                                                        const ThroughputDraft& draft,
+                                                        SharedBatch shared) {
+  absl::StatusOr<ThroughputQuery> query = ResolveThroughput(recorded, draft, ScenarioLimits{});
+  if (!query.ok()) return query;
+  RequestFaults faults;
+  for (size_t i = 0; i < query->scenarios.size(); ++i) {
+    const std::string path = !draft.worker_counts.empty() ? absl::StrCat("worker_counts[", i, "]")
+                             : !draft.scenarios.empty() ? absl::StrCat("scenarios[", i, "].workers")
+                                                        : "scenario.workers";
+    shared.CheckDividesAmong(query->scenarios[i].workers, path, faults);
+  }
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
+  query->shared = std::move(shared);
+  return query;
+}
+
 void SimulationStatistics::Add(const SimulationStatistics& other) {
   simulated_operations += other.simulated_operations;
   runs += other.runs;
@@ -122,7 +140,7 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
                                                    const ThroughputQuery& query, StopCheck stop,
                                                    const Executor& executor,
                                                    const KnownRuns& known) {
-  PointSet points(profile, query.options, known);
+  PointSet points(profile, query.options, known, query.shared ? &*query.shared : nullptr);
   std::vector<size_t> wanted;
   for (const Scenario& scenario : query.scenarios) {
     const absl::StatusOr<size_t> index = points.Add(scenario, stop);

@@ -19,6 +19,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/shared_batch.h"
 #include "core/predict/training_plan.h"
 #include "core/predict/what_if.h"
 
@@ -225,6 +226,9 @@ struct ThroughputQuery {
   std::vector<Scenario> scenarios;
   SimulationOptions options;
   std::optional<TrainingPlan> plan;
+  // Each scenario is then of the profile with its workers' share, and its speed-up over one worker
+  // with the whole batch.
+  std::optional<SharedBatch> shared;
 };
 
 inline constexpr size_t kMaxScenarios = 1024;
@@ -236,6 +240,12 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
                                                   const ThroughputDraft& draft,
                                                   const ScenarioLimits& limits = {
                                                       .pipelines = true});
+
+// The same of a batch that workers divide; refuses pipelines, and, at its place in the request, a
+// number of workers that does not divide it.
+absl::StatusOr<ThroughputQuery> ResolveSharedThroughput(const Profile& recorded,
+                                                        const ThroughputDraft& draft,
+                                                        SharedBatch shared);
 
 // Predicts every scenario, and one worker of each for the speed-up.
 //
