@@ -213,17 +213,17 @@ class StrategyWriter {
   }
 
   // Dependencies of the old profile become those of the new one; none is on itself. Of what is made
-  // of an upload and its updates each part waits for its own upload only.
+  // of an upload, its updates and its downloads each part waits for its own only.
   void Rewire(int32_t at, ProfileDraft& draft) const {
     const Source& source = sources_[Index(at)];
     std::vector<int32_t> now;
     for (const int32_t old : draft.operations[Index(at)].waiting_for) {
-      const bool is_own = source.made == Made::kUpdate &&
+      const bool is_own = (source.made == Made::kUpdate || source.made == Made::kDownload) &&
                           carried_[Index(old)] == carried_[Index(source.operations.front())];
       for (const int32_t operation : became_[Index(old)]) {
         if (operation == at) continue;
         const Source& before = sources_[Index(operation)];
-        if (is_own && (before.made == Made::kUpdate || before.part != source.part)) continue;
+        if (is_own && (before.made == source.made || before.part != source.part)) continue;
         now.push_back(operation);
       }
     }
@@ -293,12 +293,39 @@ class StrategyWriter {
     return now;
   }
 
+  // Of every transfer that names its parameter.
+  static std::map<std::string, int32_t> RanksByLayer(const ProfileDraft& draft) {
+    std::unordered_map<std::string_view, int32_t> rank_of;
+    const auto add = [&](const Operation& operation) {
+      rank_of.try_emplace(operation.parameter, static_cast<int32_t>(rank_of.size()));
+    };
+    for (const Operation& operation : draft.operations) {
+      if (operation.resource == Resource::kDownlink && operation.waiting_for.empty())
+        add(operation);
+    }
+    for (size_t i = draft.operations.size(); i > 0; --i) {
+      if (draft.operations[i - 1].resource == Resource::kUplink) add(draft.operations[i - 1]);
+    }
+    std::map<std::string, int32_t> ranks;
+    for (const Operation& operation : draft.operations) {
+      const auto found = rank_of.find(operation.parameter);
+      if (IsTransfer(operation.resource) && found != rank_of.end())
+        ranks.emplace(operation.name, found->second);
+    }
+    return ranks;
+  }
+
   Scenario ScenarioOf(const ProfileDraft& draft) const {
     Scenario scenario = scenario_;
     if (!scenario.has_servers()) {
       AllReduce& job = std::get<AllReduce>(scenario.communication);
       job.fusion = std::monostate{};
       job.partition_bytes = 0;
+      return scenario;
+    }
+    if (strategy_.by_layer) {
+      scenario.servers().transfer_order = TransferOrder::kExplicit;
+      scenario.servers().transfer_priorities = RanksByLayer(draft);
       return scenario;
     }
     const std::map<std::string, int32_t>& asked = scenario_.servers().transfer_priorities;

@@ -44,6 +44,10 @@ struct Strategy {
   std::vector<std::vector<int32_t>> fused;
   // Every gradient of the profile in one group, in graph order.
   std::vector<FusedTensors> tensors;
+  // To parameter servers: what the first layer needs goes first, there and back, as BytePS has it,
+  // instead of in the scenario's order. Layers are in the order of the downloads at the begin of a
+  // step; where there are none, against that of the uploads.
+  bool by_layer = false;
 
   friend bool operator==(const Strategy&, const Strategy&) = default;
   friend auto operator<=>(const Strategy&,
