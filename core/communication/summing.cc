@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +17,9 @@ namespace stepcast {
 
 namespace {
 
+// Downloads of a parameter times the operations that make its sum, of all parameters.
+constexpr int64_t kMaxSumPairs = 10'000'000;
+
 class SumFinder {
  public:
   SumFinder(const Profile& profile, StopCheck stop)
@@ -29,6 +33,7 @@ class SumFinder {
         of_parameter_[operations_[i].parameter].push_back(at);
       if (operations_[i].resource == Resource::kDownlink) AddDownload(at);
     }
+    if (absl::Status status = CheckSize(); !status.ok()) return status;
     AddOfOwnStep();
     AddOfLastStep();
     if (!pace_.status().ok()) return pace_.status();
@@ -68,6 +73,24 @@ class SumFinder {
     for (const int32_t before : operations_[Index(download)].waiting_for) {
       if (MakesSum(before)) sum.befores.push_back(before);
     }
+  }
+
+  absl::Status CheckSize() const {
+    int64_t pairs = 0;
+    for (const SummedDownload& sum : sums_) {
+      const auto found = of_parameter_.find(operations_[Index(sum.download)].parameter);
+      pairs += found == of_parameter_.end() ? 0 : static_cast<int64_t>(found->second.size());
+    }
+    if (pairs <= kMaxSumPairs) return absl::OkStatus();
+    return Refused(absl::StrCat(
+        "SUMMED, and the profile's downloads have ", pairs,
+        " uploads and operations of servers of their parameters, each with each, which is above "
+        "the limit max_sum_pairs = ",
+        kMaxSumPairs));
+  }
+  static absl::Status Refused(std::string why) {
+    return FaultsError("SCENARIO_INVALID", {{.field = "parameter_servers.synchronization",
+                                             .description = std::move(why)}});
   }
 
   // Of its parameter, what it waits for at all: 64 operations at a time.
@@ -129,13 +152,10 @@ class SumFinder {
       const Operation& operation = operations_[i];
       if (operation.resource == Resource::kWorker || !operation.parameter.empty() || known[i] != 0)
         continue;
-      return FaultsError(
-          "SCENARIO_INVALID",
-          {{.field = "parameter_servers.synchronization",
-            .description = absl::StrCat(
-                "SUMMED, and operations[", i, "] of the profile, ", Quoted(operation.name),
-                ", names no parameter, so that it is not known which download carries the sum of "
-                "which uploads: name the parameters, or let the download wait for its upload")}});
+      return Refused(absl::StrCat(
+          "SUMMED, and operations[", i, "] of the profile, ", Quoted(operation.name),
+          ", names no parameter, so that it is not known which download carries the sum of which "
+          "uploads: name the parameters, or let the download wait for its upload"));
     }
     return absl::OkStatus();
   }

@@ -32,7 +32,8 @@ struct SummedDownload {
 // Cost: O((operations + dependencies) x the uploads and operations of servers that have a download
 // which waits for something / 64). Failure: what `stop` returns; INVALID_ARGUMENT, reason
 // SCENARIO_INVALID, field parameter_servers.synchronization: an operation that is not of the worker
-// names no parameter, and no download waits for it, or it for one. REQUIRES: nothing is
+// names no parameter, and no download waits for it, or it for one; or a parameter has too many
+// downloads and uploads. REQUIRES: nothing is
 // all-reduced.
 absl::StatusOr<std::vector<SummedDownload>> SumsOf(const Profile& profile, StopCheck stop);
 

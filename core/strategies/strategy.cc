@@ -1,7 +1,6 @@
 #include "core/strategies/strategy.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,10 +17,6 @@
 namespace stepcast {
 
 namespace {
-
-int64_t LengthNs(const RecordedStep& step, int32_t operation) {
-  return step.end_ns[Index(operation)] - step.start_ns[Index(operation)];
-}
 
 // The operations of a profile that a group of gradients takes along.
 struct TensorOperations {
@@ -355,12 +350,6 @@ class StrategyWriter {
   std::set<std::string> names_;
 };
 
-std::vector<int32_t> Sorted(std::span<const int32_t> operations) {
-  std::vector<int32_t> sorted(operations.begin(), operations.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted;
-}
-
 }  // namespace
 
 Strategy NothingFused(const Profile& profile) {
@@ -390,54 +379,6 @@ absl::Status CheckParameters(const Profile& profile) {
   }
   if (uploads.empty()) return absl::InvalidArgumentError("nothing is uploaded to a server");
   return absl::OkStatus();
-}
-
-FusionCosts::FusionCosts(const Profile& profile, std::span<const FusedCost> table,
-                         std::optional<double> share)
-    : mean_seconds_(profile.operations().size(), 0), share_(share) {
-  const auto steps = static_cast<double>(profile.steps().size());
-  for (const RecordedStep& step : profile.steps()) {
-    for (size_t i = 0; i < mean_seconds_.size(); ++i)
-      mean_seconds_[i] += static_cast<double>(step.end_ns[i] - step.start_ns[i]) * 1e-9 / steps;
-  }
-  for (const FusedCost& entry : table) {
-    table_[Sorted(entry.operations)] = entry.seconds;
-    longest_entry_ = std::max(longest_entry_, entry.operations.size());
-  }
-}
-
-bool FusionCosts::InTable(std::span<const int32_t> operations) const {
-  return operations.size() <= longest_entry_ && table_.contains(Sorted(operations));
-}
-
-std::optional<double> FusionCosts::SecondsOf(std::span<const int32_t> operations) const {
-  if (operations.size() == 1) return SecondsOf(operations.front());
-  if (operations.size() <= longest_entry_) {
-    const auto found = table_.find(Sorted(operations));
-    if (found != table_.end()) return found->second;
-  }
-  if (!share_.has_value()) return std::nullopt;
-  double before = 0;
-  for (const int32_t operation : operations.first(operations.size() - 1))
-    before += SecondsOf(operation);
-  return *share_ * before + SecondsOf(operations.back());
-}
-
-int64_t FusionCosts::NanosecondsOf(std::span<const int32_t> operations,
-                                   const RecordedStep& step) const {
-  int64_t sum = 0;
-  for (const int32_t operation : operations) sum += LengthNs(step, operation);
-  if (operations.size() <= longest_entry_) {
-    const auto found = table_.find(Sorted(operations));
-    if (found != table_.end()) {
-      double mean = 0;
-      for (const int32_t operation : operations) mean += SecondsOf(operation);
-      if (mean <= 0) return std::llround(found->second * 1e9);
-      return std::llround(static_cast<double>(sum) * (found->second / mean));
-    }
-  }
-  const int64_t last = LengthNs(step, operations.back());
-  return std::llround(share_.value_or(1) * static_cast<double>(sum - last)) + last;
 }
 
 absl::StatusOr<AppliedStrategy> Apply(const Profile& profile, const Scenario& scenario,

@@ -1,8 +1,9 @@
 """Parameter servers that add up what all workers upload before they send it on: predicted, in parts, of profiles of servers and of all-reduces, and refused by name."""
 
+import json
 import unittest
 
-from contract import details_of, from_json, grpc, prediction
+from contract import allocation_pb2, comparison_pb2, details_of, diagnosis_pb2, from_json, grpc, order_pb2, prediction, recommendation_pb2, strategy_pb2, trace_pb2
 from sample import recorded, small
 from stepcastd import ServerTest
 
@@ -17,10 +18,10 @@ def profile_of(operations, times_ms, **fields):
     return {"batch_size": 1, "platform": {"bandwidth_bytes_per_second": 1e8}, "operations": wire, "steps": [{"start_ns": [0] * len(ends), "end_ns": ends}], **fields}
 
 
-def aggregated():
+def aggregated(scale=1):
     """Each gradient goes to the server and comes back as the sum, which the worker applies."""
-    push = {"resource": "UPLINK", "size_bytes": 1_000_000}
-    pull = {"resource": "DOWNLINK", "size_bytes": 1_000_000}
+    push = {"resource": "UPLINK", "size_bytes": scale * 1_000_000}
+    pull = {"resource": "DOWNLINK", "size_bytes": scale * 1_000_000}
     operations = [
         {"name": "forward", "resource": "WORKER"},
         {"name": "backward 2", "resource": "WORKER", "waiting_for": ["forward"]},
@@ -48,6 +49,10 @@ def all_reduced():
     return profile_of(operations, {"forward/1": 30, "forward/2": 30, "backward/2": 50, "backward/1": 50, "optimizer": 20})
 
 
+UNLIKE = [{"count": 1, "compute_speed_factor": 1}, {"count": 1, "compute_speed_factor": 0.5}]
+STEPS = {"step_variation": "AS_RECORDED", "steps_per_worker": 60}
+
+
 class SummedTest(ServerTest):
     def predicted(self, profile, servers, workers=2, **scenario):
         request = {
@@ -68,15 +73,14 @@ class SummedTest(ServerTest):
         self.assertAlmostEqual(answer.steps_per_second / steps_per_second, 1, delta=1e-6)
 
     def test_the_slowest_upload_of_a_tensor_is_what_all_wait_for(self):
-        unlike = [{"count": 1, "compute_speed_factor": 1}, {"count": 1, "compute_speed_factor": 0.5}]
-        answer = self.predicted(aggregated(), {}, worker_groups=unlike)
+        answer = self.predicted(aggregated(), {}, worker_groups=UNLIKE)
         # The slow one: 320 ms, its upload 10, both downloads 20, and its last update 20.
         self.assert_steps(answer, 2 / 0.370)
         self.assertEqual(answer.scenario.parameter_servers.synchronization, 3)
         told = {each.field: each.value for each in answer.assumptions}
         self.assertEqual(told["scenario.parameter_servers.synchronization"], "sums in no time")
         # Without sums the fast one goes at its own speed.
-        self.assertGreater(self.predicted(aggregated(), {"synchronization": "ASYNCHRONOUS"}, worker_groups=unlike).steps_per_second, 2 / 0.3)
+        self.assertGreater(self.predicted(aggregated(), {"synchronization": "ASYNCHRONOUS"}, worker_groups=UNLIKE).steps_per_second, 2 / 0.3)
 
     def test_workers_that_are_alike_take_the_time_that_follows_by_hand(self):
         for workers in (1, 2, 4):
@@ -101,6 +105,59 @@ class SummedTest(ServerTest):
         self.assert_steps(self.predicted(all_reduced(), {"servers": 2}), 2 / (0.140 + 0.010 + 0.060))
         # Four parts to two servers: half of the time on each link.
         self.assert_steps(self.predicted(all_reduced(), {"servers": 2, "partition_bytes": 250_000}), 2 / (0.100 + 0.010 + 0.005 + 0.010 + 0.060))
+
+    def asked(self, request, **fields):
+        return from_json(request, {"inline_profile": aggregated(), "scenario": {"workers": 2, "parameter_servers": {"synchronization": "SUMMED"}}, "options": STEPS, **fields})
+
+    def test_a_trace_shows_the_sums_on_their_way_during_the_backward_pass(self):
+        scenario = {"workers": 2, "worker_groups": UNLIKE, "parameter_servers": {"synchronization": "SUMMED"}}
+        options = {"step_variation": "AS_RECORDED", "steps_per_worker": 1}
+        request = self.asked(trace_pb2.GenerateTraceRequest(), scenario=scenario, options=options)
+        events = json.loads(b"".join(reply.chunk for reply in self.server.predictions.GenerateTrace(request)))["traceEvents"]
+        spans = {(event["pid"], event["name"]): (round(event["ts"] / 1000), round((event["ts"] + event["dur"]) / 1000)) for event in events if event["ph"] == "X"}
+        self.assertEqual([spans[worker, "push 2"] for worker in (1, 2)], [(120, 130), (240, 250)])
+        self.assertEqual([spans[worker, "pull 2"] for worker in (1, 2)], [(250, 270)] * 2)
+        self.assertEqual(spans[2, "backward 1"], (240, 320))
+
+    def test_a_diagnosis_finds_the_worker_whose_uploads_are_waited_for(self):
+        scenario = {"workers": 2, "worker_groups": UNLIKE, "parameter_servers": {"synchronization": "SUMMED"}}
+        reply = self.server.predictions.DiagnoseJob(self.asked(diagnosis_pb2.DiagnoseJobRequest(), scenario=scenario))
+        self.assertTrue(reply.HasField("straggler"))
+        self.assertEqual(reply.straggler, 1)
+        self.assertGreater(reply.workers[1].on_path_seconds, reply.workers[0].on_path_seconds)
+
+    def test_recommending_sharing_and_comparing_take_the_same_rates(self):
+        by_hand = {workers: workers / (0.170 + 0.020 * workers) for workers in range(1, 5)}
+        reply = self.server.predictions.RecommendWorkers(
+            self.asked(recommendation_pb2.RecommendWorkersRequest(), scenario={"parameter_servers": {"synchronization": "SUMMED"}}, constraints={"max_workers": 4}, objective="MIN_TIME")
+        )
+        self.assertEqual(reply.workers, 4)
+        for row in reply.frontier:
+            self.assert_steps(row, by_hand[row.scenario.workers])
+        job = {"id": "a", "inline_profile": aggregated(), "scenario": {"parameter_servers": {"synchronization": "SUMMED"}}}
+        shares = from_json(allocation_pb2.AllocateWorkersRequest(), {"jobs": [job], "capacity": {"workers": 4}, "options": STEPS})
+        for point in self.server.predictions.AllocateWorkers(shares).allocations[0].curve:
+            self.assertAlmostEqual(point.examples_per_second / by_hand[point.workers], 1, delta=1e-6)
+        compared = self.server.predictions.CompareModels(self.asked(comparison_pb2.CompareModelsRequest(), worker_counts=[2]))
+        self.assert_steps(compared.comparisons[0].prediction, by_hand[2])
+        self.assertIn("asynchronous training", compared.comparisons[0].rivals[0].unavailable_reason)
+
+    def test_orders_are_those_of_the_downloads(self):
+        reply = self.server.predictions.OptimizeOrder(self.asked(order_pb2.OptimizeOrderRequest(), methods=["TAC", "SEARCH", "GRAPH"]))
+        for order in reply.orders:
+            self.assertEqual({transfer.name for transfer in order.transfers}, {"pull 1", "pull 2"})
+            # One worker alone: what comes last is the last upload, its download and update.
+            self.assertEqual(order.makespan_ns, 190 * MILLISECOND)
+
+    def test_the_schedule_of_byteps_is_compared_and_never_beats_what_is_found(self):
+        reply = self.server.predictions.OptimizeJob(
+            self.asked(strategy_pb2.OptimizeJobRequest(), inline_profile=aggregated(scale=10), scenario={"workers": 2, "bandwidth_bytes_per_second": 1e9, "parameter_servers": {"synchronization": "SUMMED"}})
+        )
+        rates = {row.name: row.examples_per_second for row in reply.compared}
+        # 10 MB each: whole, up and down one after the other; in three parts they overlap.
+        self.assertAlmostEqual(rates["AS_RECORDED"], 2 / 0.210, delta=1e-6)
+        self.assertAlmostEqual(rates["BYTEPS"], 2 / (0.160 + 0.020 + 0.020 / 3 + 0.010), delta=1e-3)
+        self.assertGreaterEqual(reply.prediction.examples_per_second, rates["BYTEPS"] * (1 - 1e-9))
 
     def test_what_cannot_be_added_up_is_named(self):
         unnamed = small()
