@@ -338,10 +338,17 @@ class ExecutionMaker : public TraceSink {
       return;
     }
     if (operation.meeting >= 0 && !operation.is_gathered) return;
-    const size_t before = execution_.predecessors.size();
-    ForEachBefore(operation.worker, operation.step, operation.op,
-                  [&](ExecutedIndex i) { execution_.predecessors.push_back(i); });
-    if (execution_.predecessors.size() > before) return;
+    bool waits = false;
+    // What the worker's own arrival stands for is told there.
+    const ExecutedIndex arrived =
+        operation.is_gathered
+            ? execution_.meetings[Index(operation.meeting)][Index(operation.worker)].operation
+            : -1;
+    ForEachBefore(operation.worker, operation.step, operation.op, [&](ExecutedIndex i) {
+      waits = true;
+      if (i != arrived) execution_.predecessors.push_back(i);
+    });
+    if (waits) return;
     // Nothing else: it began with its step.
     const size_t cell = CellOf(operation.worker, operation.step);
     if (operation.meeting < 0) operation.meeting = step_meeting_[cell];

@@ -127,7 +127,7 @@ class SummedTest(ServerTest):
         self.assertGreater(reply.workers[1].on_path_seconds, reply.workers[0].on_path_seconds)
 
     def test_recommending_sharing_and_comparing_take_the_same_rates(self):
-        by_hand = {workers: workers / (0.170 + 0.020 * workers) for workers in range(1, 5)}
+        by_hand = {workers: workers / (0.170 + 0.020 * workers) for workers in range(1, 9)}
         reply = self.server.predictions.RecommendWorkers(
             self.asked(recommendation_pb2.RecommendWorkersRequest(), scenario={"parameter_servers": {"synchronization": "SUMMED"}}, constraints={"max_workers": 4}, objective="MIN_TIME")
         )
