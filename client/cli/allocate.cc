@@ -47,6 +47,11 @@ class AllocateQuestion : public Question {
         ->type_name("FILE");
     app->add_option("--workers", workers_, "Workers to share (default: the file's capacity)")
         ->type_name("N");
+    app->add_option("--devices", devices_,
+                    "Devices to share, in place of workers: a worker takes the stages of its "
+                    "pipeline x the devices of its profile's worker")
+        ->type_name("N")
+        ->excludes("--workers");
     app->add_option("--parameter-servers", servers_,
                     "Parameter servers to share (default: the file's, else as many as wanted)")
         ->type_name("N");
@@ -117,7 +122,14 @@ class AllocateQuestion : public Question {
   }
 
   void ApplyFlags(v1::AllocateWorkersRequest& request) const {
-    if (workers_) request.mutable_capacity()->set_workers(*workers_);
+    if (workers_) {
+      request.mutable_capacity()->clear_devices();
+      request.mutable_capacity()->set_workers(*workers_);
+    }
+    if (devices_) {
+      request.mutable_capacity()->clear_workers();
+      request.mutable_capacity()->set_devices(*devices_);
+    }
     if (servers_) request.mutable_capacity()->set_parameter_servers(*servers_);
     if (objective_ != v1::AllocateWorkersRequest::OBJECTIVE_UNSPECIFIED)
       request.set_objective(objective_);
@@ -129,6 +141,7 @@ class AllocateQuestion : public Question {
   mutable std::optional<absl::StatusOr<v1::AllocateWorkersRequest>> read_;
   std::optional<int32_t> workers_;
   std::optional<int32_t> servers_;
+  std::optional<int32_t> devices_;
   Objective objective_ = v1::AllocateWorkersRequest::OBJECTIVE_UNSPECIFIED;
   SimulationFlags simulation_;
 };
@@ -160,6 +173,10 @@ std::string EdgeTexts(const v1::AllocateWorkersResponse& response) {
   return text;
 }
 
+std::string DevicesOfText(const v1::OneMoreWorker& more) {
+  return more.devices() > 1 ? absl::StrCat(" of ", more.devices(), " devices") : "";
+}
+
 std::string OneMoreText(const v1::AllocateWorkersResponse& response) {
   const v1::OneMoreWorker& more = response.one_more_worker();
   if (more.changes().empty()) {
@@ -175,7 +192,8 @@ std::string OneMoreText(const v1::AllocateWorkersResponse& response) {
     absl::StrAppend(out, one.id(), " would have ", one.workers(),
                     one.workers() == 1 ? " worker" : " workers");
   };
-  return absl::StrCat("one more worker would add ", NumberText(more.utility_gain()),
+  return absl::StrCat("one more worker", DevicesOfText(more), " would add ",
+                      NumberText(more.utility_gain()),
                       " of utility: ", absl::StrJoin(more.changes(), ", ", change), "\n");
 }
 
@@ -204,7 +222,9 @@ std::string AllocationText(const v1::AllocateWorkersResponse& response) {
   }
   if (!response.infeasible_reason().empty())
     return absl::StrCat("No allocation: ", response.infeasible_reason(), "\n", errors);
-  return absl::StrCat(table.Text(), "total: ", response.workers(), " workers, ",
+  const bool has_devices = response.devices() > response.workers();
+  return absl::StrCat(table.Text(), "total: ", response.workers(), " workers",
+                      has_devices ? absl::StrCat(" of ", response.devices(), " devices") : "", ", ",
                       response.parameter_servers(), " servers, utility ",
                       NumberText(response.total_utility()), "\n", EdgeTexts(response),
                       OneMoreText(response), warnings, errors);

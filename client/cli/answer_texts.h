@@ -10,6 +10,7 @@
 #include "stepcast/v1/calibration.pb.h"
 #include "stepcast/v1/comparison.pb.h"
 #include "stepcast/v1/diagnosis.pb.h"
+#include "stepcast/v1/layout.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
@@ -53,6 +54,9 @@ std::string RecordingText(const v1::RecordingReport& report);
 // The reason; a row for everything that was compared, with its gain; the strategy's groups, the
 // first ones; the memory before and after; what the search did; the warnings.
 std::string StrategyText(const v1::OptimizeJobResponse& response);
+
+// A row a layout, the best first; how sure that is, what was refused and why.
+std::string LayoutText(const v1::RecommendLayoutResponse& response);
 
 // Both coefficients with their intervals, what they leave unexplained, and how to use them; a
 // warning where many measurements are 0.

@@ -48,6 +48,8 @@ absl::Status CallMethod(const Client& client, const v1::StartJobRequest& asked, 
       return Take(client.DiagnoseJob(asked.diagnose_job()), reply);
     case v1::StartJobRequest::kOptimizeJob:
       return Take(client.OptimizeJob(asked.optimize_job()), reply);
+    case v1::StartJobRequest::kRecommendLayout:
+      return Take(client.RecommendLayout(asked.recommend_layout()), reply);
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }

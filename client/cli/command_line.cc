@@ -146,6 +146,7 @@ class CommandLine {
         job->add_subcommand("start", "Start a computation, and print the name of its job");
     start->require_subcommand(1);
     for (const auto& make : kQuestions) Add(*start, MakeStartJobCommand(make()));
+    Add(*start, MakeStartJobCommand(MakeLayoutQuestion()));
     for (const auto& make : {MakeGetJobCommand, MakeListJobsCommand, MakeWaitForJobCommand,
                              MakeCancelJobCommand, MakeDeleteJobCommand}) {
       Add(*job, make());

@@ -17,6 +17,7 @@ std::unique_ptr<Question> MakeAllocateQuestion();
 std::unique_ptr<Question> MakeCompareQuestion();
 std::unique_ptr<Question> MakeDiagnoseQuestion();
 std::unique_ptr<Question> MakeOptimizeQuestion();
+std::unique_ptr<Question> MakeLayoutQuestion();
 
 // A question, asked in a call or as a job.
 std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question);

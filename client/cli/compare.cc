@@ -94,6 +94,12 @@ std::string TitleOf(v1::ModelPrediction::Model model) {
       return "no overlap";
     case v1::ModelPrediction::PALEO:
       return "Paleo";
+    case v1::ModelPrediction::BUBBLE_FORMULA:
+      return "bubble formula";
+    case v1::ModelPrediction::LINEAR_SCALING:
+      return "linear scaling";
+    case v1::ModelPrediction::SIMAI:
+      return "SimAI's sum";
     default:
       return v1::ModelPrediction::Model_Name(v1::ModelPrediction::MODEL_UNSPECIFIED);
   }
@@ -124,6 +130,16 @@ std::string InputsText(const v1::CollectiveInputs& inputs) {
       SecondsText(inputs.pollux_seconds()), " and ",
       SecondsText(inputs.pollux_seconds_per_worker()), " a worker beyond two, exponent ",
       NumberText(inputs.pollux_exponent()), "\n");
+}
+
+std::string InputsText(const v1::PipelineInputs& inputs) {
+  const double weights = inputs.slowest_weight_seconds();
+  return absl::StrCat(
+      "a micro-batch takes the slowest device ", SecondsText(inputs.slowest_seconds()),
+      weights > 0 ? absl::StrCat(" (of that gradients of weights ", SecondsText(weights), ")") : "",
+      ", devices on average ", SecondsText(inputs.mean_seconds()), "; the largest transfer ",
+      SecondsText(inputs.transfer_seconds()), ", the end of a step ",
+      SecondsText(inputs.rest_seconds()), "\n");
 }
 
 // Each reason once.
@@ -159,8 +175,9 @@ std::string ComparisonText(const v1::CompareModelsResponse& response) {
   }
   return absl::StrCat(table.Text(), ReasonsText(response), AssumptionsText(predictions),
                       WarningsText(predictions), "\n",
-                      response.has_collective_inputs() ? InputsText(response.collective_inputs())
-                                                       : InputsText(response.inputs()));
+                      response.has_pipeline_inputs()     ? InputsText(response.pipeline_inputs())
+                      : response.has_collective_inputs() ? InputsText(response.collective_inputs())
+                                                         : InputsText(response.inputs()));
 }
 
 std::unique_ptr<Question> MakeCompareQuestion() { return std::make_unique<CompareQuestion>(); }

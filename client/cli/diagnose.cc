@@ -122,6 +122,20 @@ std::string ChangeText(v1::WhatIf::Change change) {
       return "servers twice as fast";
     case v1::WhatIf::NO_HOST_WAIT:
       return "no waiting for hosts";
+    case v1::WhatIf::EQUAL_STAGES:
+      return "equal stages";
+    case v1::WhatIf::FREE_TRANSFERS:
+      return "free transfers";
+    case v1::WhatIf::FREE_REDUCTIONS:
+      return "free reductions";
+    case v1::WhatIf::NO_STEP_END:
+      return "no end of the step";
+    case v1::WhatIf::TWICE_THE_MICRO_BATCHES:
+      return "twice the micro-batches";
+    case v1::WhatIf::TWICE_THE_CHUNKS:
+      return "twice the chunks";
+    case v1::WhatIf::EAGER_RECEIVES:
+      return "eager receives";
     default:
       return v1::WhatIf::Change_Name(v1::WhatIf::CHANGE_UNSPECIFIED);
   }
@@ -137,6 +151,25 @@ std::string GainText(double ratio) {
 std::string GainIntervalText(const v1::ConfidenceInterval& interval) {
   if (interval.upper() <= interval.lower()) return "";
   return absl::StrCat(GainText(interval.lower()), " .. ", GainText(interval.upper()));
+}
+
+std::string PartText(v1::PipelineReport::Bottleneck part) {
+  switch (part) {
+    case v1::PipelineReport::COMPUTATION:
+      return "computation";
+    case v1::PipelineReport::BUBBLE:
+      return "bubble";
+    case v1::PipelineReport::IMBALANCE:
+      return "imbalance";
+    case v1::PipelineReport::TRANSFERS:
+      return "transfers";
+    case v1::PipelineReport::REDUCTIONS:
+      return "reductions";
+    case v1::PipelineReport::REST:
+      return "end of the step";
+    default:
+      return v1::PipelineReport::Bottleneck_Name(v1::PipelineReport::BOTTLENECK_UNSPECIFIED);
+  }
 }
 
 double ShareOfPath(const v1::DiagnoseJobResponse& response, double seconds) {
@@ -185,6 +218,12 @@ std::string VerdictText(const v1::DiagnoseJobResponse& response) {
   const std::string name =
       has_name ? recorded.Get(straggler).name()
                : absl::StrCat("worker ", straggler, " (of 0 to ", response.workers_size() - 1, ")");
+  if (response.findings_size() > 0) {
+    const v1::PipelineFinding& longest = response.findings(0);
+    return absl::StrCat("A step takes ", SecondsText(longest.seconds() / longest.fraction()), ", ",
+                        PercentText(longest.fraction()), " of it ", PartText(longest.part()), "; ",
+                        BestChangeText(response), ".\n");
+  }
   return absl::StrCat("A step takes ", SecondsText(response.path_seconds()),
                       PathSentence(response, name), "; ", BestChangeText(response), ".\n");
 }
@@ -250,6 +289,25 @@ std::string BucketsText(const v1::WhatIf& what_if) {
   return absl::StrCat(count, " buckets of ", BytesText(least->size_bytes()), " to ", of);
 }
 
+// Of a pipeline: the parts of its step, and what each is.
+std::string FindingsText(const v1::DiagnoseJobResponse& response) {
+  Table table({{"part of a step", Table::Align::kLeft},
+               {"a step"},
+               {"share"},
+               {"would gain", Table::Align::kLeft}});
+  std::string text;
+  for (const v1::PipelineFinding& finding : response.findings()) {
+    const std::string part = PartText(finding.part());
+    const std::string gain =
+        finding.change() == v1::WhatIf::CHANGE_UNSPECIFIED
+            ? ""
+            : absl::StrCat(GainText(finding.ratio()), ", ", ChangeText(finding.change()));
+    table.AddRow({part, SecondsText(finding.seconds()), PercentText(finding.fraction()), gain});
+    absl::StrAppend(&text, part, ": ", finding.text(), "\n");
+  }
+  return absl::StrCat(table.Text(), text);
+}
+
 std::string ChangesText(const v1::DiagnoseJobResponse& response) {
   Predictions predictions;
   *predictions.Add() = response.prediction();
@@ -304,10 +362,12 @@ std::string PathOperationsText(const v1::DiagnoseJobResponse& response) {
 std::string DiagnosisText(const v1::DiagnoseJobResponse& response) {
   Predictions predictions;
   *predictions.Add() = response.prediction();
-  return absl::StrCat(
-      response.has_recording() ? RecordedText(response.recording()) : "", VerdictText(response),
-      BottleneckLine(response.prediction()), "\n", PathText(response), "\n", ChangesText(response),
-      "\n", PathOperationsText(response), AssumptionsText(predictions), WarningsText(predictions));
+  const bool is_pipeline = !response.findings().empty();
+  return absl::StrCat(response.has_recording() ? RecordedText(response.recording()) : "",
+                      VerdictText(response), BottleneckLine(response.prediction()), "\n",
+                      is_pipeline ? FindingsText(response) : PathText(response), "\n",
+                      ChangesText(response), "\n", is_pipeline ? "" : PathOperationsText(response),
+                      AssumptionsText(predictions), WarningsText(predictions));
 }
 
 std::unique_ptr<Question> MakeDiagnoseQuestion() { return std::make_unique<DiagnoseQuestion>(); }

@@ -126,6 +126,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"current.parameter_servers", "--current-servers"},
     {"current.rescale_seconds", "--rescale-time"},
     {"capacity.workers", "--workers"},
+    {"capacity.devices", "--devices"},
     {"capacity.parameter_servers", "--parameter-servers"},
     {"methods", "--method"},
     {"bucket_caps_bytes", "--cap"},

@@ -60,7 +60,8 @@ const Choices<v1::Pipeline::Links> kLinks{{"pair", v1::Pipeline::PAIR},
                                           {"device", v1::Pipeline::DEVICE}};
 const Choices<v1::Pipeline::Reduction> kReductions{{"at-end", v1::Pipeline::AT_END},
                                                    {"by-chunk", v1::Pipeline::BY_CHUNK},
-                                                   {"buckets", v1::Pipeline::BUCKETS}};
+                                                   {"buckets", v1::Pipeline::BUCKETS},
+                                                   {"megatron", v1::Pipeline::MEGATRON_BUCKETS}};
 
 absl::StatusOr<int32_t> ParseSmallCount(std::string_view text) {
   const absl::StatusOr<uint64_t> count = ParseCount(text);
@@ -97,6 +98,12 @@ absl::Status SetPipelineField(std::string_view key, const std::string& text,
     return Keep(ParseChoice(text, kLinks), [&](auto value) { pipeline.set_links(value); });
   if (key == "reduction")
     return Keep(ParseChoice(text, kReductions), [&](auto value) { pipeline.set_reduction(value); });
+  if (key == "element-bytes")
+    return Keep(ParseSmallCount(text),
+                [&](int32_t value) { pipeline.set_gradient_element_bytes(value); });
+  if (key == "nodes")
+    return Keep(ParseSmallCount(text),
+                [&](int32_t value) { pipeline.set_nodes_per_replica(value); });
   if (key == "bandwidth")
     return Keep(ParseRate(text),
                 [&](double value) { pipeline.set_bandwidth_bytes_per_second(value); });
@@ -115,7 +122,7 @@ absl::Status SetPipelineField(std::string_view key, const std::string& text,
   }
   return absl::InvalidArgumentError(
       "no such key: stages, micro-batches, schedule, chunks, group, variant, cuts, receives, "
-      "transport, links, bandwidth, latency, reduction, step-barrier");
+      "transport, links, bandwidth, latency, reduction, element-bytes, nodes, step-barrier");
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ bool DescribeReply(const Operation& job, const ToText& to_text, std::string& tex
          Describe<v1::CompareModelsResponse>(job, to_text, text) ||
          Describe<v1::OptimizeCommunicationResponse>(job, to_text, text) ||
          Describe<v1::DiagnoseJobResponse>(job, to_text, text) ||
-         Describe<v1::OptimizeJobResponse>(job, to_text, text);
+         Describe<v1::OptimizeJobResponse>(job, to_text, text) ||
+         Describe<v1::RecommendLayoutResponse>(job, to_text, text);
 }
 
 struct ToReplyText {
@@ -96,6 +97,9 @@ struct ToReplyText {
     return DiagnosisText(reply);
   }
   std::string operator()(const v1::OptimizeJobResponse& reply) const { return StrategyText(reply); }
+  std::string operator()(const v1::RecommendLayoutResponse& reply) const {
+    return LayoutText(reply);
+  }
 };
 
 // Reports what a job failed with, as a call that failed so, or a reply that is not known; kDone for

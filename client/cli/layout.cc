@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
 #include "client/cli/input_reader.h"
 #include "client/cli/measure_text.h"
@@ -233,6 +234,8 @@ std::string LayoutName(const v1::Pipeline& pipeline, v1::AllReduce::Sharding sha
   return text;
 }
 
+}  // namespace
+
 std::string LayoutText(const v1::RecommendLayoutResponse& reply) {
   Predictions predictions;
   for (const v1::RecommendLayoutResponse::Layout& layout : reply.layouts())
@@ -286,7 +289,9 @@ std::string LayoutText(const v1::RecommendLayoutResponse& reply) {
   return absl::StrCat(text, AssumptionsText(predictions));
 }
 
-class LayoutCommand : public Command {
+namespace {
+
+class LayoutQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand(
@@ -338,31 +343,67 @@ class LayoutCommand : public Command {
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser,
                       ScenarioFlags::Offsets::kForbidden);
     simulation_.Declare(*app);
-    DeclareFit(*app);
     return app;
   }
 
-  bool NeedsNoServer() const override { return fit_->parsed() || IsFile(profile_); }
+  bool NeedsNoServer() const override { return IsFile(profile_); }
 
-  ExitCode Run(const Session& session) const override {
-    if (fit_->parsed()) return Fit(session);
-    if (profile_.empty()) return session.Misused("PROFILE is required, or `layout fit RUNS.csv`");
+  std::string Activity() const override { return "trying layouts"; }
+
+  std::unique_ptr<google::protobuf::Message> NewReply() const override {
+    return std::make_unique<v1::RecommendLayoutResponse>();
+  }
+
+  ExitCode Check(const Session& session) const override {
+    return profile_.empty() ? session.Misused("PROFILE is required") : ExitCode::kDone;
+  }
+
+  absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
-    if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
+    if (!source.ok()) return source.status();
     scenario_.Explain(session);
-    v1::RecommendLayoutRequest request = request_;
+    v1::StartJobRequest asked;
+    v1::RecommendLayoutRequest& request = *asked.mutable_recommend_layout();
+    request = request_;
     SetSource(*std::move(source), request);
     *request.mutable_scenario() = scenario_.scenario();
     *request.mutable_options() = simulation_.options();
     constexpr int32_t kMicroBatches = 8;
     if (request.work_case() == v1::RecommendLayoutRequest::WORK_NOT_SET)
       request.set_micro_batches(kMicroBatches);
-    const absl::StatusOr<v1::RecommendLayoutResponse> reply = [&] {
-      const Progress progress(session.console, "trying layouts");
-      return session.client.RecommendLayout(request);
-    }();
-    if (!reply.ok()) return ReportProfileFailure(session, profile_, reply.status());
-    return session.Answer(ToJson(*reply), [&] { return LayoutText(*reply); });
+    return asked;
+  }
+
+  ExitCode Report(const Session& session, const absl::Status& status) const override {
+    return ReportProfileFailure(session, profile_, status);
+  }
+
+  ExitCode Answer(const Session& session, const v1::StartJobRequest&,
+                  const google::protobuf::Message& reply) const override {
+    const auto& response = static_cast<const v1::RecommendLayoutResponse&>(reply);
+    return session.Answer(ToJson(response), [&] { return LayoutText(response); });
+  }
+
+ private:
+  std::string profile_;
+  v1::RecommendLayoutRequest request_;
+  ScenarioFlags scenario_;
+  SimulationFlags simulation_;
+};
+
+// `layout`, and `layout fit`.
+class LayoutCommand : public Command {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app = ask_->Declare(parent);
+    DeclareFit(*app);
+    return app;
+  }
+
+  bool NeedsNoServer() const override { return fit_->parsed() || ask_->NeedsNoServer(); }
+
+  ExitCode Run(const Session& session) const override {
+    return fit_->parsed() ? Fit(session) : ask_->Run(session);
   }
 
  private:
@@ -412,10 +453,7 @@ class LayoutCommand : public Command {
     return session.Answer(all, [&] { return tables; });
   }
 
-  std::string profile_;
-  v1::RecommendLayoutRequest request_;
-  ScenarioFlags scenario_;
-  SimulationFlags simulation_;
+  const std::unique_ptr<Command> ask_ = MakeCallCommand(MakeLayoutQuestion());
   CLI::App* fit_ = nullptr;
   std::string runs_;
   bool all_ = false;
@@ -423,6 +461,8 @@ class LayoutCommand : public Command {
 };
 
 }  // namespace
+
+std::unique_ptr<Question> MakeLayoutQuestion() { return std::make_unique<LayoutQuestion>(); }
 
 std::unique_ptr<Command> MakeLayoutCommand() { return std::make_unique<LayoutCommand>(); }
 

@@ -75,7 +75,11 @@ std::string RecordingText(const v1::RecordingReport& report) {
       &text, "matched: ",
       report.servers_size() > 0 ? absl::StrCat("the transfers in ", steps)
                                 : absl::StrCat(report.collectives(), " collectives in ", steps),
-      " of ", report.workers_size(), " workers",
+      " of ", report.workers_size(),
+      report.job_workers() > report.workers_size()
+          ? absl::StrCat(" of the job's ", report.job_workers())
+          : "",
+      " workers",
       report.servers_size() > 0 ? absl::StrCat(" with ", report.servers_size(), " parameter server",
                                                report.servers_size() == 1 ? "" : "s")
                                 : "",
@@ -91,6 +95,15 @@ std::string RecordingText(const v1::RecordingReport& report) {
   absl::StrAppend(&text, "\nof it workers wait for others: ", SecondsText(report.waiting_seconds()),
                   "; not replayed: ", SignedText(report.between_steps_seconds()),
                   " between steps, ", SignedText(report.unexplained_seconds()), " unexplained\n");
+  if (report.job_workers() > report.workers_size()) {
+    absl::StrAppend(
+        &text, "a sample: how long they wait for workers that were not recorded is not known",
+        report.has_beyond_shortest_seconds()
+            ? absl::StrCat("; collectives took ", SecondsText(report.beyond_shortest_seconds()),
+                           " of a step more than the shortest of their kind and size")
+            : "",
+        "\n");
+  }
   return text;
 }
 

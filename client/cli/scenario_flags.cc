@@ -369,8 +369,13 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       app, "--sharding",
       Choices<v1::AllReduce::Sharding>{{"optimizer", v1::AllReduce::OPTIMIZER},
                                        {"gradients", v1::AllReduce::GRADIENTS},
-                                       {"full", v1::AllReduce::FULL}},
-      "Sharding of the model's state: ZeRO-1, ZeRO-2, FSDP (ZeRO-3)",
+                                       {"full", v1::AllReduce::FULL},
+                                       {"zero1", v1::AllReduce::OPTIMIZER},
+                                       {"zero2", v1::AllReduce::GRADIENTS},
+                                       {"zero3", v1::AllReduce::FULL},
+                                       {"fsdp", v1::AllReduce::FULL}},
+      "Sharding of the model's state: of the optimizer's (ZeRO-1), of gradients, too (ZeRO-2), of "
+      "all (ZeRO-3, FSDP)",
       [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
   options.push_back(AddChoiceOption(
       app, "--fidelity",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,7 +74,30 @@ bool EndsTheCall(const absl::Status& status) {
 // The jobs that could be simulated, and what they may get.
 class Contest {
  public:
-  explicit Contest(const AllocationQuery& query) : query_(query), shares_(query.jobs.size()) {}
+  explicit Contest(const AllocationQuery& query) : query_(query), shares_(query.jobs.size()) {
+    if (!query.capacity.devices.has_value()) return;
+    unit_ = 0;
+    for (const absl::StatusOr<AllocationJob>& job : query.jobs)
+      if (job.ok()) unit_ = std::gcd(unit_, job->devices_per_worker);
+    unit_ = std::max<int64_t>(unit_, 1);
+  }
+
+  // What the capacity counts of so many workers of a job.
+  int64_t CountedOf(size_t job, int32_t workers) const {
+    return query_.capacity.devices.has_value() ? workers * query_.jobs[job]->devices_per_worker
+                                               : workers;
+  }
+
+  int64_t capacity() const { return query_.capacity.devices.value_or(query_.capacity.workers); }
+
+  // What one more worker is counted by.
+  int64_t OneMore() const {
+    if (!query_.capacity.devices.has_value()) return 1;
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (size_t i = 0; i < shares_.size(); ++i)
+      if (!shares_[i].empty()) least = std::min(least, query_.jobs[i]->devices_per_worker);
+    return least == std::numeric_limits<int64_t>::max() ? 1 : least;
+  }
 
   absl::Status Simulate(StopCheck stop, const Executor& executor, AllocationAnswer& answer) {
     for (size_t i = 0; i < query_.jobs.size(); ++i) {
@@ -98,20 +122,21 @@ class Contest {
   std::string InfeasibleReason() const {
     int64_t workers = 0;
     int64_t servers = 0;
-    for (const std::vector<JobShare>& shares : shares_) {
-      if (shares.empty()) continue;
-      workers += shares.front().workers;
-      servers += shares.front().servers;
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      if (shares_[i].empty()) continue;
+      workers += CountedOf(i, shares_[i].front().workers);
+      servers += shares_[i].front().servers;
     }
     std::vector<std::string> reasons;
-    AddShortage("capacity.workers", query_.capacity.workers, workers, reasons);
+    AddShortage(query_.capacity.devices.has_value() ? "capacity.devices" : "capacity.workers",
+                capacity(), workers, reasons);
     if (query_.capacity.servers)
       AddShortage("capacity.parameter_servers", *query_.capacity.servers, servers, reasons);
     return absl::StrJoin(reasons, "; ");
   }
 
-  // REQUIRES: the minimums fit.
-  absl::StatusOr<Outcome> Share(int32_t workers, StopCheck stop) const {
+  // `counted`: workers, or devices, whichever the capacity counts. REQUIRES: the minimums fit.
+  absl::StatusOr<Outcome> Share(int64_t counted, StopCheck stop) const {
     std::vector<Claim> claims;
     for (size_t i = 0; i < shares_.size(); ++i) {
       if (!shares_[i].empty()) claims.push_back(ClaimOf(i));
@@ -119,7 +144,8 @@ class Contest {
     const MeritRule rule = query_.objective == AllocationObjective::kTotalUtility
                                ? MeritRule::kTotal
                                : MeritRule::kMinFirst;
-    const ClusterCapacity capacity{.workers = workers, .servers = query_.capacity.servers};
+    const ClusterCapacity capacity{.workers = static_cast<int32_t>(counted / unit_),
+                                   .servers = query_.capacity.servers};
     const auto chosen = ShareExactly(claims, capacity, rule, stop);
     if (!chosen.ok()) return chosen.status();
     Outcome outcome;
@@ -143,7 +169,7 @@ class Contest {
   Claim ClaimOf(size_t job) const {
     Claim claim;
     for (const JobShare& share : shares_[job]) {
-      claim.push_back({.workers = share.workers,
+      claim.push_back({.workers = static_cast<int32_t>(CountedOf(job, share.workers) / unit_),
                        .servers = share.servers,
                        .merit = MeritOf(share, *query_.jobs[job], query_.objective)});
     }
@@ -167,6 +193,7 @@ class Contest {
   }
 
   const AllocationQuery& query_;
+  int64_t unit_ = 1;                           // by which what is counted is searched
   std::vector<std::vector<JobShare>> shares_;  // by job; empty where it has an error
 };
 
@@ -182,6 +209,28 @@ absl::Status CheckPoints(const AllocationQuery& query) {
           "the jobs' curves have ", points,
           " points, which is above the limit max_allocation_points = ", kMaxAllocationPoints),
       {.reason = "ALLOCATION_TOO_LARGE", .metadata = {{"points", absl::StrCat(points)}}});
+}
+
+// One number cannot say what is left for workers that are made of unlike numbers of devices.
+absl::Status CheckCounting(const AllocationQuery& query) {
+  if (query.capacity.devices.has_value()) return absl::OkStatus();
+  std::optional<size_t> first;
+  for (size_t i = 0; i < query.jobs.size(); ++i) {
+    if (!query.jobs[i].ok()) continue;
+    if (!first.has_value()) first = i;
+    const int64_t one = query.jobs[*first]->devices_per_worker;
+    const int64_t other = query.jobs[i]->devices_per_worker;
+    if (one == other) continue;
+    const auto devices = [](int64_t count) {
+      return absl::StrCat(count, count == 1 ? " device" : " devices");
+    };
+    return FaultsError("REQUEST_INVALID",
+                       {{"capacity.workers",
+                         absl::StrCat(query.capacity.workers, " workers, and those of jobs[",
+                                      *first, "] are ", devices(one), ", those of jobs[", i, "] ",
+                                      devices(other), ": give capacity.devices in their place")}});
+  }
+  return absl::OkStatus();
 }
 
 OneMoreWorker Compare(const Outcome& now, const Outcome& then) {
@@ -209,6 +258,7 @@ ChoiceEdge EdgeOf(const AllocationJob& job, int32_t workers) {
 
 absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, StopCheck stop,
                                                  const Executor& executor) {
+  if (absl::Status status = CheckCounting(query); !status.ok()) return status;
   if (absl::Status status = CheckPoints(query); !status.ok()) return status;
   AllocationAnswer answer;
   Contest contest(query);
@@ -220,9 +270,10 @@ absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, S
     absl::Status status = stop();
     return IsTimeBudgetSpent(status) ? absl::OkStatus() : status;
   };
-  const absl::StatusOr<Outcome> now = contest.Share(query.capacity.workers, stop_or_spent);
+  const absl::StatusOr<Outcome> now = contest.Share(contest.capacity(), stop_or_spent);
   if (!now.ok()) return now.status();
-  const absl::StatusOr<Outcome> then = contest.Share(query.capacity.workers + 1, stop_or_spent);
+  const absl::StatusOr<Outcome> then =
+      contest.Share(contest.capacity() + contest.OneMore(), stop_or_spent);
   if (!then.ok()) return then.status();
   for (size_t i = 0; i < answer.jobs.size(); ++i) {
     answer.jobs[i].share = now->shares[i];
@@ -230,10 +281,13 @@ absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, S
       answer.jobs[i].workers_edge = EdgeOf(*query.jobs[i], now->shares[i].workers);
     answer.workers += now->shares[i].workers;
     answer.servers += now->shares[i].servers;
+    if (query.jobs[i].ok())
+      answer.devices += now->shares[i].workers * query.jobs[i]->devices_per_worker;
   }
   answer.total_utility = now->total_utility;
   answer.objective_value = now->objective_value;
   answer.one_more_worker = Compare(*now, *then);
+  if (query.capacity.devices.has_value()) answer.one_more_worker.devices = contest.OneMore();
   return answer;
 }
 

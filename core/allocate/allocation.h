@@ -69,6 +69,7 @@ struct OneMoreWorker {
   };
   double utility_gain = 0;
   double objective_gain = 0;
+  int64_t devices = 0;  // that it is made of; 0: capacity counts workers
   std::vector<Change> changes;
 };
 
@@ -78,6 +79,7 @@ struct AllocationAnswer {
   double objective_value = 0;  // total utility; least speedup / weight; longest duration
   int32_t workers = 0;
   int32_t servers = 0;
+  int64_t devices = 0;
   OneMoreWorker one_more_worker;
   std::string infeasible_reason;  // the capacity below the jobs' minimums, and by how much
   SimulationStatistics simulation;
@@ -89,9 +91,12 @@ inline constexpr int64_t kMaxAllocationPoints = 8192;
 // The best by the objective, exactly (ShareExactly), over curves that are simulated at few points
 // and interpolated (ThroughputCurve).
 //
+// The capacity counts workers, which then are all made of as many devices, or devices, of which
+// each job's workers take theirs; one more worker is then one of those made of the fewest.
 // Cost: PredictThroughput for every job's points, and the search, twice.
 // Failure: what `stop` returns, a spent time budget included while curves are not done;
-// INVALID_ARGUMENT, reason ALLOCATION_TOO_LARGE, beyond kMaxAllocationPoints or SearchLimits. What
+// INVALID_ARGUMENT, reason ALLOCATION_TOO_LARGE, beyond kMaxAllocationPoints or SearchLimits, and
+// REQUEST_INVALID where workers are counted that are made of unlike numbers of devices. What
 // else a job's simulation fails with is that job's own.
 absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, StopCheck stop,
                                                  const Executor& executor = InOrder());

@@ -86,6 +86,12 @@ void CheckNumbers(const AllocationJobDraft& draft, AllocationObjective objective
   }
 }
 
+// Workers of so many devices that the capacity holds.
+int32_t WorkersOf(const ClusterCapacity& capacity, int64_t devices) {
+  return capacity.devices.has_value() ? static_cast<int32_t>(*capacity.devices / devices)
+                                      : capacity.workers;
+}
+
 std::vector<Scenario> ServerChoicesOf(const Profile& profile, const ScenarioDraft& draft,
                                       int32_t max_servers, RequestFaults& faults) {
   std::vector<Scenario> choices;
@@ -116,7 +122,8 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   // A choice of servers does not make servers of collectives.
   const bool gives_servers = chooses_servers && !profile.has_collectives();
   absl::StatusOr<Scenario> one_worker =
-      ResolveRunnable(profile, gives_servers ? WithServers(any_workers, 1, 1) : any_workers);
+      ResolveRunnable(profile, gives_servers ? WithServers(any_workers, 1, 1) : any_workers,
+                      nullptr, {.pipelines = true});
   faults.AddPart("scenario", one_worker.status());
   const bool meets_in_collectives =
       one_worker.ok() ? !one_worker->has_servers() : chooses_servers && profile.has_collectives();
@@ -135,7 +142,8 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
     server_choices = {*one_worker};
   }
   CheckNumbers(draft, objective, limits, faults);
-  auto [counts, is_cut] = CountsOf(draft, capacity.workers + 1, limits, faults);
+  const int64_t devices = one_worker.ok() ? one_worker->DevicesPerWorker(profile) : 1;
+  auto [counts, is_cut] = CountsOf(draft, WorkersOf(capacity, devices) + 1, limits, faults);
   if (one_worker.ok() && !counts.empty()) {
     const int32_t lowest = counts.front();
     const int32_t highest = counts.back();
@@ -154,6 +162,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
                        .worker_counts = std::move(counts),
                        .may_rest = draft.min_workers == 0,
                        .cut_by_capacity = is_cut,
+                       .devices_per_worker = devices,
                        .weight = draft.weight.value_or(1),
                        .remaining_examples = draft.remaining_examples.value_or(0),
                        .current_workers = current.workers,
@@ -187,7 +196,14 @@ void CheckIds(const std::vector<std::string>& ids, const AllocationLimits& limit
 void CheckCapacity(const std::optional<ClusterCapacity>& capacity, const AllocationLimits& limits,
                    RequestFaults& faults) {
   if (!capacity) return faults.Add("capacity", "is required");
-  if (capacity->workers < 1 || capacity->workers > limits.max_workers) {
+  if (const int32_t devices = capacity->devices.value_or(1);
+      devices < 1 || devices > limits.max_devices)
+    faults.Add("capacity.devices", absl::StrCat(devices, " is not from 1 to ", limits.max_devices));
+  if (capacity->devices.has_value()) {
+    if (capacity->workers != 0)
+      faults.Add("capacity.workers",
+                 absl::StrCat(capacity->workers, " given beside devices: give either"));
+  } else if (capacity->workers < 1 || capacity->workers > limits.max_workers) {
     faults.Add("capacity.workers",
                absl::StrCat(capacity->workers, " is not from 1 to ", limits.max_workers));
   }

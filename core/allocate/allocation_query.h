@@ -48,6 +48,7 @@ struct AllocationJob {
                                          // capacity and one more, but for the lowest
   bool may_rest = false;                 // it may get none
   bool cut_by_capacity = false;          // it might get more than worker_counts of a larger cluster
+  int64_t devices_per_worker = 1;
   double weight = 1;
   int64_t remaining_examples = 0;  // 0: not known
   int32_t current_workers = 0;     // 0: it is not running
@@ -92,6 +93,7 @@ struct AllocationLimits {
   size_t max_jobs = 256;
   size_t max_id_bytes = 128;
   int32_t max_workers = 65'536;
+  int32_t max_devices = 1 << 20;
   int32_t max_parameter_servers = 4096;
 };
 

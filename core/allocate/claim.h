@@ -32,6 +32,7 @@ using Claim = std::vector<Share>;
 struct ClusterCapacity {
   int32_t workers = 0;
   std::optional<int32_t> servers;  // none: as many as wanted
+  std::optional<int32_t> devices;  // shared in place of workers; shares are not searched by it
 };
 
 enum class MeritRule : uint8_t {

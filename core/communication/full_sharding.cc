@@ -147,9 +147,10 @@ class ParameterSharder {
                               Quoted(profile_.operations()[Index(source)].name));
         };
         if (needs_sum_[Index(gradient)] != 0) {
-          return CannotTell(absl::StrCat(named(),
-                                         ", waits for the sum of another ALL_REDUCE, so it is no "
-                                         "gradient that a backward computation makes"));
+          return CannotTell(
+              absl::StrCat(named(),
+                           ", waits for the sum of another ALL_REDUCE, so it is not a "
+                           "gradient that a backward computation makes"));
         }
         if (maker == kNowhere) {
           return CannotTell(absl::StrCat(named(),

@@ -42,7 +42,8 @@ void Hold(const Profile& profile, const Prediction& ours, ComparedPrediction& ri
     rival.steps_per_second = 0;
   }
   if (!rival.unavailable_reason.empty()) return;
-  rival.examples_per_second = rival.steps_per_second * profile.batch_size();
+  rival.examples_per_second =
+      rival.steps_per_second * static_cast<double>(ours.scenario.ExamplesPerStep(profile));
   rival.relative_difference =
       (rival.examples_per_second - ours.examples_per_second) / ours.examples_per_second;
   rival.within_interval = rival.examples_per_second >= ours.confidence_interval.lower &&
@@ -111,14 +112,20 @@ class ComparedModels {
 };
 
 // Those with which workers meet in the way asked for.
-std::vector<int32_t> DefaultCounts(const ScenarioDraft& scenario) {
+std::vector<int32_t> DefaultCounts(const Profile& profile, const ScenarioDraft& scenario) {
   AllReduce job;
   if (!std::holds_alternative<ParameterServersDraft>(scenario.communication)) {
     const auto* given = std::get_if<AllReduceDraft>(&scenario.communication);
     const AllReduceDraft asked =
         WithCluster(given != nullptr ? *given : AllReduceDraft{}, scenario.cluster);
     job.algorithm = asked.algorithm.value_or(job.algorithm);
-    job.workers_per_node = std::max(1, asked.workers_per_node.value_or(1));
+    int64_t of_node = asked.workers_per_node.value_or(1);
+    // A cluster's are devices, of which a replica takes several.
+    const bool is_clusters = given == nullptr || !given->workers_per_node.has_value();
+    if (scenario.pipeline.has_value() && is_clusters)
+      of_node /= std::max<int64_t>(1, scenario.pipeline->stages.value_or(1)) *
+                 profile.devices_per_worker();
+    job.workers_per_node = static_cast<int32_t>(std::max<int64_t>(1, of_node));
   }
   std::vector<int32_t> counts;
   for (int32_t workers = 1; workers <= kDefaultCounts; ++workers) {
@@ -171,6 +178,34 @@ absl::StatusOr<ModelComparison> CompareCollectives(const Profile& profile,
   return comparison;
 }
 
+// All predictions are of one pipeline.
+ComparisonAnswer ComparePipelines(const Profile& profile, ThroughputAnswer ours) {
+  const Scenario& any = ours.predictions.front().scenario;
+  const PipelinePlan plan = PlanPipeline(profile, any);
+  const PipelineInputs inputs = PipelineInputsOf(plan, any);
+  ComparisonAnswer answer{.pipeline_inputs = inputs, .simulation = ours.simulation};
+  for (Prediction& prediction : ours.predictions) {
+    const Scenario& scenario = prediction.scenario;
+    const double workers = scenario.workers;
+    ModelComparison comparison;
+    const auto add = [&](ComparedModel model, double steps_per_second) {
+      comparison.rivals.push_back({.model = model, .steps_per_second = steps_per_second});
+    };
+    const std::optional<double> bubble = BubbleFormulaSeconds(inputs, scenario.pipeline->layout);
+    add(ComparedModel::kBubbleFormula, workers / bubble.value_or(1));
+    if (!bubble.has_value())
+      comparison.rivals.back() = {
+          .model = ComparedModel::kBubbleFormula,
+          .unavailable_reason = "ZERO_BUBBLE_V's bubble depends on which computation is longest"};
+    add(ComparedModel::kLinearScaling, workers * prediction.steps_per_second / prediction.speedup);
+    add(ComparedModel::kSimai, workers / SimaiStepSeconds(inputs, plan, scenario));
+    for (ComparedPrediction& rival : comparison.rivals) Hold(profile, prediction, rival);
+    comparison.prediction = std::move(prediction);
+    answer.comparisons.push_back(std::move(comparison));
+  }
+  return answer;
+}
+
 }  // namespace
 
 absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
@@ -179,8 +214,9 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
   ThroughputDraft throughput{.worker_counts = draft.worker_counts, .options = draft.options};
   throughput.scenario =
       WithVariedWorkers(draft.scenario, "worker_counts say what to compare at", faults);
-  if (throughput.worker_counts.empty()) throughput.worker_counts = DefaultCounts(draft.scenario);
-  absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, throughput, {});
+  if (throughput.worker_counts.empty())
+    throughput.worker_counts = DefaultCounts(profile, draft.scenario);
+  absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, throughput);
   for (const Fault& fault : DetailsOf(query.status()).faults)
     faults.Add(fault.field, fault.description);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
@@ -196,6 +232,8 @@ absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const Com
   absl::StatusOr<ThroughputAnswer> ours =
       PredictThroughput(profile, query.throughput, stop, executor, known);
   if (!ours.ok()) return ours.status();
+  if (query.throughput.scenarios.front().pipeline.has_value())
+    return ComparePipelines(profile, *std::move(ours));
   if (!query.throughput.scenarios.front().has_servers()) {
     ComparisonAnswer answer{.collective_inputs = CollectiveInputsOf(profile, ours->predictions),
                             .simulation = ours->simulation};

@@ -15,6 +15,7 @@
 #include "core/base/stop_check.h"
 #include "core/compare/coarse_models.h"
 #include "core/compare/collective_models.h"
+#include "core/compare/pipeline_models.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
@@ -22,8 +23,8 @@
 
 namespace stepcast {
 
-// The first three are of parameter servers, the last three of collectives, and kCoarseTensors of
-// both.
+// The first three are of parameter servers, the next three of collectives, kCoarseTensors of both,
+// and the last three of pipelines.
 enum class ComparedModel : uint8_t {
   kQueueing,
   kCynthia,
@@ -32,6 +33,9 @@ enum class ComparedModel : uint8_t {
   kPollux,
   kNoOverlap,
   kPaleo,
+  kBubbleFormula,
+  kLinearScaling,
+  kSimai,
 };
 
 struct ComparedPrediction {
@@ -59,7 +63,8 @@ struct CollectiveInputs {
 struct ComparisonAnswer {
   std::vector<ModelComparison> comparisons;           // in the order asked for
   CoarseProfile inputs;                               // zeros, of collectives
-  std::optional<CollectiveInputs> collective_inputs;  // none, of parameter servers
+  std::optional<CollectiveInputs> collective_inputs;  // none, of parameter servers and pipelines
+  std::optional<PipelineInputs> pipeline_inputs;      // of pipelines only
   SimulationStatistics simulation;
 };
 
@@ -84,10 +89,11 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
 
 // REQUIRES: the query was resolved for this profile.
 // The queueing model and Cynthia are of asynchronous training, the former of one server: elsewhere
-// they say why they say nothing. Models of collectives are in core/compare/collective_models.h; the
-// one without overlap is computation and then all collectives, as the scenario has them. Cost: as
-// PredictThroughput, and the recorded steps once for the phases and once for every count. Failure:
-// as PredictThroughput.
+// they say why they say nothing. Models of pipelines are in core/compare/pipeline_models.h, and
+// linear scaling is that of the simulated one replica. Models of collectives are in
+// core/compare/collective_models.h; the one without overlap is computation and then all
+// collectives, as the scenario has them. Cost: as PredictThroughput, and the recorded steps once
+// for the phases and once for every count. Failure: as PredictThroughput.
 absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query,
                                                StopCheck stop, const Executor& executor = InOrder(),
                                                const KnownRuns& known = {});

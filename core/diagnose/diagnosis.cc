@@ -15,6 +15,7 @@
 #include "core/base/student_t.h"
 #include "core/communication/job.h"
 #include "core/diagnose/execution.h"
+#include "core/diagnose/pipeline_diagnosis.h"
 #include "core/diagnose/recorded_job.h"
 #include "core/model/all_reduce.h"
 #include "core/model/multi_rank_recording.h"
@@ -262,7 +263,8 @@ class Diagnostician {
         FindOverlapSlowdown(*execution, stop_);
     if (!slowdown.ok()) return slowdown.status();
     found.overlap_slowdown = *std::move(slowdown);
-    if (!recording->has_servers()) {
+    // Whether one that was not recorded computed beside a collective is not known.
+    if (!recording->has_servers() && !profile_.recording()->is_sample()) {
       absl::StatusOr<std::optional<CollectiveSlowdown>> contention =
           FindCollectiveSlowdown(profile_, made->program.collectives, *execution, stop_);
       if (!contention.ok()) return contention.status();
@@ -333,10 +335,11 @@ absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
   ScenarioDraft scenario = draft.scenario;
   if (!scenario.workers.has_value() && scenario.worker_groups.empty() &&
       profile.recorded_workers() > 1) {
-    scenario.workers = profile.recorded_workers();
+    const JobRecording* const recording = profile.recording();
+    scenario.workers = recording != nullptr ? recording->size() : profile.recorded_workers();
   }
   absl::StatusOr<ThroughputQuery> query =
-      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options}, {});
+      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options});
   if (!query.ok()) return query.status();
   return DiagnosisQuery{.scenario = std::move(query->scenarios.front()), .options = query->options};
 }
@@ -344,6 +347,8 @@ absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
 absl::StatusOr<Diagnosis> DiagnoseJob(const Profile& profile, const DiagnosisQuery& query,
                                       StopCheck stop, const Executor& executor,
                                       const KnownRuns& known) {
+  if (query.scenario.pipeline.has_value())
+    return DiagnosePipeline(profile, query, stop, executor, known);
   return Diagnostician(profile, query, stop).Diagnose(executor, known);
 }
 

@@ -102,9 +102,20 @@ struct RecordingDiagnosis {
   std::optional<CollectiveSlowdown> collective_slowdown;
 };
 
+// A part of a pipeline's step, and the change of those tried that gains most by it.
+struct PipelineFinding {
+  PipelineBottleneck part = PipelineBottleneck::kComputation;
+  double seconds = 0;   // of a step; the parts add up to it
+  int32_t device = -1;  // of kImbalance the slowest; -1: of all
+  std::optional<WhatIf> change;
+  double ratio = 1;  // of the change
+  std::string text;
+};
+
 struct Diagnosis {
   Prediction prediction;
-  PathDiagnosis path;
+  PathDiagnosis path;                           // of pipelines no path is followed
+  std::vector<PipelineFinding> findings;        // of pipelines, the longest first
   std::optional<RecordingDiagnosis> recording;  // none: the profile is of one worker
   std::vector<WhatIfAnswer> what_ifs;           // the greatest ratio first
   std::vector<WhatIfLeftOut> left_out;          // what cannot differ, or cannot be asked

@@ -249,26 +249,10 @@ class LayoutScale {
       return refuse(absl::StrCat("memory_bytes: device ", at, " needs ", most, " of ",
                                  query_.memory_bytes, " bytes"));
     }
-    const double bound = BoundOf(plan, *scenario);
+    const double bound = MostStepsPerSecond(plan, *scenario) *
+                         static_cast<double>(scenario->ExamplesPerStep(profile_));
     weighed_.candidates.push_back(
         {.scenario = *std::move(scenario), .memory_bytes = most, .bound = bound});
-  }
-
-  // Examples per second that no run exceeds.
-  double BoundOf(const PipelinePlan& plan, const Scenario& scenario) const {
-    const PipelineLayout& layout = scenario.pipeline->layout;
-    const PipelineJob job = JobOf(plan, scenario);
-    const std::vector<double> load = plan.MicroBatchSeconds(layout);
-    double step = 0;
-    for (int32_t device = 0; device < layout.devices; ++device) {
-      double own = load[Index(device)] * layout.micro_batches + ToSeconds(job.tails[Index(device)]);
-      if (scenario.pipeline->reduction == PipelineReduction::kAtEnd)
-        for (const StageReduction& reduction : job.reductions[Index(device)])
-          own += ToSeconds(reduction.alone);
-      step = std::max(step, own);
-    }
-    return scenario.workers * static_cast<double>(layout.micro_batches) * profile_.batch_size() /
-           step;
   }
 
   absl::Status NothingFits() {

@@ -24,6 +24,15 @@ class PipelineResolver {
     pipeline_.links = draft_.links.value_or(PipelineLinks::kPair);
     pipeline_.reduction = draft_.reduction.value_or(PipelineReduction::kAtEnd);
     pipeline_.step_barrier = draft_.step_barrier;
+    ResolveCount("gradient_element_bytes", draft_.gradient_element_bytes, kMaxGradientElementBytes,
+                 pipeline_.gradient_element_bytes);
+    if (draft_.gradient_element_bytes.has_value() &&
+        pipeline_.reduction != PipelineReduction::kMegatronBuckets)
+      faults_.Add("pipeline.gradient_element_bytes",
+                  "given, and reduction is not MEGATRON_BUCKETS, which counts elements");
+    pipeline_.nodes_per_replica = network.nodes_per_replica;
+    ResolveCount("nodes_per_replica", draft_.nodes_per_replica, kMaxNodesPerReplica,
+                 pipeline_.nodes_per_replica);
     ResolveNetwork(network);
     const StageMap map = MapStages(profile_, "pipeline", faults_);
     if (profile_.recorded_workers() > 1)
@@ -37,6 +46,14 @@ class PipelineResolver {
   }
 
  private:
+  void ResolveCount(const char* field, std::optional<int32_t> asked, int32_t most, int32_t& count) {
+    if (!asked.has_value()) return;
+    count = *asked;
+    if (count < 1 || count > most)
+      faults_.Add(absl::StrCat("pipeline.", field),
+                  absl::StrCat(count, " is not from 1 to ", most));
+  }
+
   void ResolveLayout() {
     PipelineLayout& layout = pipeline_.layout;
     const bool given = draft_.stages.has_value() && draft_.micro_batches.has_value();
@@ -70,10 +87,9 @@ class PipelineResolver {
                   absl::StrCat(latency, " is not from 0 to ", kMaxPipelineLatencySeconds));
     pipeline_.has_network_links =
         !draft_.bandwidth_bytes_per_second.has_value() && network.is_scenarios;
-    pipeline_.shares_links =
-        pipeline_.links == PipelineLinks::kDevice &&
-        (pipeline_.has_network_links || pipeline_.reduction == PipelineReduction::kBuckets ||
-         pipeline_.transport == PipelineTransport::kGloo);
+    pipeline_.shares_links = pipeline_.links == PipelineLinks::kDevice &&
+                             (pipeline_.has_network_links || HasBuckets(pipeline_.reduction) ||
+                              pipeline_.transport == PipelineTransport::kGloo);
   }
 
   void CheckPasses(const StageMap& map) {

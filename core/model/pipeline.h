@@ -15,6 +15,11 @@
 
 namespace stepcast {
 
+// Megatron-LM reduces gradients in single precision unless told otherwise.
+inline constexpr int32_t kGradientElementBytes = 4;
+inline constexpr int32_t kMaxGradientElementBytes = 8;
+inline constexpr int32_t kMaxNodesPerReplica = 1 << 20;
+
 // A pipeline as it is asked for: an empty field has its default.
 struct PipelineDraft {
   std::optional<int32_t> stages;         // p, the devices of a replica; required
@@ -33,6 +38,8 @@ struct PipelineDraft {
   std::optional<double> latency_seconds;
   std::optional<PipelineReduction> reduction;
   bool step_barrier = false;
+  std::optional<int32_t> gradient_element_bytes;  // of kMegatronBuckets
+  std::optional<int32_t> nodes_per_replica;
 
   friend bool operator==(const PipelineDraft&, const PipelineDraft&) = default;
 };
@@ -51,6 +58,8 @@ struct Pipeline {
   bool has_network_links = false;  // at the scenario's bandwidth, since no other was asked for
   // Reductions go over the links of transfers, too (kDevice).
   bool shares_links = false;
+  int32_t gradient_element_bytes = kGradientElementBytes;
+  int32_t nodes_per_replica = 1;
 
   friend bool operator==(const Pipeline&, const Pipeline&) = default;
 };
@@ -60,6 +69,7 @@ struct PipelineNetwork {
   double bandwidth_bytes_per_second = 0;
   double latency_seconds = 0;
   bool is_scenarios = true;  // else of links inside nodes
+  int32_t nodes_per_replica = 1;
 };
 
 inline constexpr double kMaxPipelineLatencySeconds = 10;

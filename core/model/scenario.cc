@@ -73,8 +73,9 @@ class ScenarioResolver {
     if (!draft_.pipeline.has_value()) return true;
     if (!limits_.pipelines) {
       faults_.Add("pipeline",
-                  "this method does not answer about pipelines; PredictThroughput and "
-                  "RecommendLayout do");
+                  "this method changes what one worker does and does not answer about pipelines; "
+                  "PredictThroughput, RecommendWorkers, AllocateWorkers, CompareModels, "
+                  "DiagnoseJob, GenerateTrace and RecommendLayout do");
     } else if (!MeetsInCollectives()) {
       faults_.Add("pipeline",
                   "given beside parameter_servers, and the replicas of a pipeline meet "
@@ -93,6 +94,9 @@ class ScenarioResolver {
     const int64_t per_node = cluster_->workers_per_node.value_or(1);
     const int64_t devices =
         int64_t{draft_.pipeline->stages.value_or(1)} * profile_.devices_per_worker();
+    if (devices > per_node)
+      network.nodes_per_replica = static_cast<int32_t>(
+          std::min<int64_t>((devices - 1) / std::max<int64_t>(1, per_node) + 1, INT32_MAX));
     if (devices <= per_node && per_node > 1) {
       network.is_scenarios = false;
       network.bandwidth_bytes_per_second = *cluster_->intra_node_bandwidth_bytes_per_second;
@@ -153,7 +157,11 @@ class ScenarioResolver {
     if (job.fidelity == Fidelity::kExpanded)
       faults_.Add("all_reduce.fidelity", absl::StrCat("EXPANDED", kWhy));
     if (job.sharding == Sharding::kFull)
-      faults_.Add("all_reduce.sharding", absl::StrCat("FULL", kWhy));
+      faults_.Add("all_reduce.sharding",
+                  absl::StrCat("FULL", kWhy,
+                               ": each micro-batch would gather the parameters anew. GRADIENTS "
+                               "(--sharding gradients) shards all but them, a pipeline's stages "
+                               "do that, and without --pipeline FULL is answered"));
     for (size_t i = 0; i < draft_.worker_groups.size(); ++i)
       if (draft_.worker_groups[i].bandwidth_bytes_per_second.has_value())
         faults_.Add(absl::StrCat("worker_groups[", i, "].bandwidth_bytes_per_second"),
@@ -348,7 +356,7 @@ class ScenarioResolver {
         why = ", is of a group inside a worker, which no server could stand for";
       } else if (operation.resource == Resource::kCollective &&
                  operation.collective != Collective::kAllReduce) {
-        why = ", is no ALL_REDUCE, and no server could stand for it";
+        why = ", is not an ALL_REDUCE, and no server could stand for it";
       } else if (operation.resource == Resource::kCollective && operation.parameter.empty()) {
         why = ", names no parameter that a server could keep";
       } else if (operation.stream > 0) {
@@ -513,7 +521,8 @@ class ScenarioResolver {
       if (known && rank >= 0) continue;
       const std::string path =
           absl::StrCat("parameter_servers.transfer_priorities[", Quoted(name), "]");
-      if (!known) faults_.Add(path, absl::StrCat(Quoted(name), " is no transfer of the profile"));
+      if (!known)
+        faults_.Add(path, absl::StrCat(Quoted(name), " is not a transfer of the profile"));
       if (rank < 0) faults_.Add(path, absl::StrCat(rank, " is a negative rank"));
     }
     servers_.transfer_priorities = asked_.transfer_priorities;

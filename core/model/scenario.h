@@ -240,6 +240,11 @@ struct Scenario {
     return int64_t{pipeline.has_value() ? pipeline->layout.devices : 1} *
            profile.devices_per_worker();
   }
+  // Examples that a worker computes in a step. `profile`: likewise.
+  int64_t ExamplesPerStep(const Profile& profile) const {
+    return int64_t{pipeline.has_value() ? pipeline->layout.micro_batches : 1} *
+           profile.batch_size();
+  }
   // True if workers wait for each other in every step, so that they forget in the first one how
   // they started.
   bool is_synchronous() const {

@@ -62,7 +62,7 @@ struct Flow {
 
 class Simulation {
  public:
-  Simulation(const PipelineJob& job, StopCheck stop);
+  Simulation(const PipelineJob& job, StopCheck stop, PipelineLog* log);
   absl::StatusOr<PipelineRun> Run();
 
  private:
@@ -79,6 +79,7 @@ class Simulation {
   struct Pair {
     std::deque<Queued> queue;
     bool busy = false;
+    int64_t begun = 0;  // of what is first
   };
   struct Device {
     size_t next = 0;  // of its order
@@ -90,14 +91,18 @@ class Simulation {
     bool in_tail = false;
     bool posted = false;  // the receive of `next`
     int32_t in_flight = 0;
+    int64_t begun = 0;  // of what it computes, or of its step's end
+    int64_t step_begun = 0;
   };
   struct Ring {
     std::deque<std::pair<int32_t, size_t>> queue;  // stage and reduction
     bool busy = false;
+    int64_t begun = 0;
   };
 
   const PipelineJob& job_;
   PacedStopCheck stop_;
+  PipelineLog* const log_;
   int32_t p_, m_, stages_, replicas_;
   bool split_;
   int64_t now_ = 0;
@@ -182,6 +187,12 @@ class Simulation {
   void Reduced(int32_t rank);
   void EndStep(int32_t x);
   void Handle(const Event& event);
+  PipelineSlice SliceOf(PipelineSlice::Kind kind, int32_t x, int64_t begun) const;
+  int64_t LoggedAs(int32_t step, int32_t message) const;
+  void LogComputation(int32_t x, const PipelineWork& work);
+  void LogTransfer(int32_t message, int64_t begun);
+  void LogReduction(int32_t rank, const Ring& ring);
+  void LogEndOfStep(int32_t x);
   void AddFlow(int32_t index, bool is_ring, double bytes, std::vector<int32_t> links);
   void EndFlows();
   void ShareLinks();
@@ -189,9 +200,10 @@ class Simulation {
   std::vector<bool> fused_sends_;  // by message: its sender waits for it
 };
 
-Simulation::Simulation(const PipelineJob& job, StopCheck stop)
+Simulation::Simulation(const PipelineJob& job, StopCheck stop, PipelineLog* log)
     : job_(job),
       stop_(stop),
+      log_(log),
       p_(job.layout.devices),
       m_(job.layout.micro_batches),
       stages_(job.layout.stages()),
@@ -270,6 +282,7 @@ Span Simulation::TimeOf(int32_t x, const PipelineWork& work) const {
 void Simulation::BeginStep(int32_t x) {
   Device& device = devices_[Index(x)];
   device.next = 0;
+  device.step_begun = now_;
   device.in_tail = false;
   device.reductions = 0;
   for (int32_t chunk = 0; chunk < job_.layout.chunks; ++chunk)
@@ -330,6 +343,7 @@ void Simulation::Serve(int32_t index) {
   Pair& pair = pairs_[Index(index)];
   while (!pair.busy && !pair.queue.empty()) {
     pair.busy = true;
+    pair.begun = now_;
     const Queued first = pair.queue.front();
     if (first.is_notification) {
       // Behind what other connections of its device have queued on the link.
@@ -380,6 +394,7 @@ void Simulation::Arrive(int32_t index) {
   pair.busy = false;
   const Ends ends = EndsOf(message);
   messages_[Index(message)] = {.arrived = true};
+  if (log_ != nullptr) LogTransfer(message, pair.begun);
   Serve(index);
   if (!IsGloo()) SendOver(ends.from, fused_sends_[Index(message)]);
   Advance(ends.to);
@@ -399,6 +414,7 @@ void Simulation::Advance(int32_t x) {
   if (device.next == OrderOfDevice(x).size()) {
     if (device.sends > 0 || device.reductions > 0) return;
     device.in_tail = true;
+    device.begun = now_;
     double scale = 1;
     for (int32_t replica = 0; replica < replicas_; ++replica) {
       const double other = ScaleOf(replica * p_ + RankOf(x));
@@ -426,6 +442,7 @@ void Simulation::Compute(int32_t x) {
   const PipelineWork& work = WorkOf(x, device.next);
   const Span span = TimeOf(x, work);
   device.busy = true;
+  device.begun = now_;
   run_.computation[Index(x)] += span;
   if (work.part == PipelinePart::kForward) {
     ++device.in_flight;
@@ -433,7 +450,7 @@ void Simulation::Compute(int32_t x) {
       run_.chunks_in_flight[Index(x)] = std::max(run_.chunks_in_flight[Index(x)], device.in_flight);
   }
   const int32_t stage = StageOf(x, work);
-  if (job_.reduction == PipelineReduction::kBuckets &&
+  if (HasBuckets(job_.reduction) &&
       static_cast<int32_t>(device.next) == last_of_stage_[Index(stage)]) {
     const std::vector<StageReduction>& all = job_.reductions[Index(stage)];
     for (size_t i = 0; i < all.size(); ++i) {
@@ -449,6 +466,7 @@ void Simulation::Computed(int32_t x) {
   Device& device = devices_[Index(x)];
   const PipelineWork work = WorkOf(x, device.next);
   device.busy = false;
+  if (log_ != nullptr) LogComputation(x, work);
   if (device.step == 0) run_.ends[Index(x)].push_back({now_});
   if (work.part == PipelinePart::kBackward || work.part == PipelinePart::kBackwardWeight) {
     --device.in_flight;
@@ -495,12 +513,14 @@ void Simulation::ServeRing(int32_t rank) {
   Ring& ring = rings_[Index(rank)];
   if (ring.busy || ring.queue.empty()) return;
   ring.busy = true;
+  ring.begun = now_;
   const auto [stage, reduction] = ring.queue.front();
   Push(now_ + job_.reductions[Index(stage)][reduction].alone.ticks, Happening::kReducedAlone, rank);
 }
 
 void Simulation::Reduced(int32_t rank) {
   Ring& ring = rings_[Index(rank)];
+  if (log_ != nullptr) LogReduction(rank, ring);
   ring.queue.pop_front();
   ring.busy = false;
   ServeRing(rank);
@@ -513,6 +533,7 @@ void Simulation::Reduced(int32_t rank) {
 
 void Simulation::EndStep(int32_t x) {
   Device& device = devices_[Index(x)];
+  if (log_ != nullptr) LogEndOfStep(x);
   const int32_t step = device.step++;
   if (++ended_in_step_[Index(step)] == static_cast<int32_t>(devices_.size()))
     run_.step_ends[Index(step)] = {now_};
@@ -591,6 +612,66 @@ void Simulation::ShareLinks() {
   if (!flows_.empty()) Push(next, Happening::kFlowsEnd, 0, flows_version_);
 }
 
+PipelineSlice Simulation::SliceOf(PipelineSlice::Kind kind, int32_t x, int64_t begun) const {
+  return {.kind = kind,
+          .replica = ReplicaOf(x),
+          .device = RankOf(x),
+          .step = devices_[Index(x)].step,
+          .work = {},
+          .begin = {begun},
+          .end = {now_}};
+}
+
+int64_t Simulation::LoggedAs(int32_t step, int32_t message) const {
+  if (message < 0 || IsLocal(message)) return -1;
+  return step * static_cast<int64_t>(messages_.size()) + message;
+}
+
+void Simulation::LogComputation(int32_t x, const PipelineWork& work) {
+  const Device& device = devices_[Index(x)];
+  PipelineSlice slice = SliceOf(PipelineSlice::Kind::kComputation, x, device.begun);
+  slice.stage = StageOf(x, work);
+  slice.work = work;
+  slice.input = LoggedAs(device.step, InputOf(x, work));
+  slice.output = LoggedAs(device.step, OutputOf(x, work));
+  log_->OnSlice(slice);
+}
+
+// A receiver is in the step that it receives for, a sender may be in the next.
+void Simulation::LogTransfer(int32_t message, int64_t begun) {
+  const Ends ends = EndsOf(message);
+  PipelineSlice slice = SliceOf(PipelineSlice::Kind::kTransfer, ends.from, begun);
+  const bool forward = message / m_ / stages_ % 2 == 0;
+  slice.to = RankOf(ends.to);
+  slice.step = devices_[Index(ends.to)].step;
+  slice.stage = message / m_ % stages_ + (forward ? -1 : 1);
+  slice.work = {.part = forward  ? PipelinePart::kForward
+                        : split_ ? PipelinePart::kBackwardInput
+                                 : PipelinePart::kBackward,
+                .micro_batch = message % m_,
+                .chunk = slice.stage / p_};
+  slice.bytes = ends.bytes;
+  slice.output = LoggedAs(slice.step, message);
+  log_->OnSlice(slice);
+}
+
+void Simulation::LogReduction(int32_t rank, const Ring& ring) {
+  const auto [stage, reduction] = ring.queue.front();
+  for (int32_t replica = 0; replica < replicas_; ++replica) {
+    PipelineSlice slice = SliceOf(PipelineSlice::Kind::kReduction, replica * p_ + rank, ring.begun);
+    slice.stage = stage;
+    slice.work.chunk = stage / p_;
+    slice.bytes = job_.reductions[Index(stage)][reduction].bytes;
+    log_->OnSlice(slice);
+  }
+}
+
+void Simulation::LogEndOfStep(int32_t x) {
+  const Device& device = devices_[Index(x)];
+  if (now_ > device.begun) log_->OnSlice(SliceOf(PipelineSlice::Kind::kRest, x, device.begun));
+  log_->OnSlice(SliceOf(PipelineSlice::Kind::kStep, x, device.step_begun));
+}
+
 void Simulation::Handle(const Event& event) {
   switch (event.kind) {
     case Happening::kComputed:
@@ -647,8 +728,9 @@ absl::StatusOr<PipelineRun> Simulation::Run() {
 
 }  // namespace
 
-absl::StatusOr<PipelineRun> SimulatePipeline(const PipelineJob& job, StopCheck stop) {
-  return Simulation(job, stop).Run();
+absl::StatusOr<PipelineRun> SimulatePipeline(const PipelineJob& job, StopCheck stop,
+                                             PipelineLog* log) {
+  return Simulation(job, stop, log).Run();
 }
 
 }  // namespace stepcast

@@ -40,7 +40,12 @@ enum class PipelineLinks : uint8_t {
   kPair,    // each ordered pair of devices has its own
   kDevice,  // each device has one out and one in, shared max-min fair
 };
-enum class PipelineReduction : uint8_t { kAtEnd, kByChunk, kBuckets };
+// kMegatronBuckets: kBuckets by Megatron-LM's rule, which whoever writes the job applies.
+enum class PipelineReduction : uint8_t { kAtEnd, kByChunk, kBuckets, kMegatronBuckets };
+constexpr bool HasBuckets(PipelineReduction reduction) {
+  return reduction == PipelineReduction::kBuckets ||
+         reduction == PipelineReduction::kMegatronBuckets;
+}
 
 // A collective of a stage's replicas.
 struct StageReduction {
@@ -49,6 +54,7 @@ struct StageReduction {
   Span alone;  // its time beside the bytes below
   // Bytes that it sends on the devices' links, shared with transfers; 0: it has links of its own.
   double wire_bytes = 0;
+  int64_t bytes = 0;  // of its gradients, for logs
 };
 
 struct StageTimes {
@@ -93,9 +99,36 @@ struct PipelineRun {
   int64_t events = 0;
 };
 
+// A time in which something went on.
+struct PipelineSlice {
+  enum class Kind : uint8_t { kComputation, kTransfer, kReduction, kRest, kStep };
+  Kind kind = Kind::kComputation;
+  int32_t replica = 0;
+  int32_t device = 0;  // of a replica; of a transfer the sender
+  int32_t to = 0;      // the receiver of a transfer
+  int32_t step = 0;
+  int32_t stage = 0;  // of a transfer the sender's
+  PipelineWork work;  // of a transfer what made it
+  int64_t bytes = 0;  // of a transfer or a reduction
+  // The transfers that a computation waited for, and makes, and a transfer itself: unique; -1:
+  // none.
+  int64_t input = -1;
+  int64_t output = -1;
+  Instant begin;
+  Instant end;
+};
+
+// Takes every slice as it ends.
+class PipelineLog {
+ public:
+  virtual ~PipelineLog() = default;
+  virtual void OnSlice(const PipelineSlice& slice) = 0;
+};
+
 // Fails only as `stop` does, and with FAILED_PRECONDITION where devices wait for each other for
 // ever, as they do where both sides of a transfer wait for another first. REQUIRES: vectors are as
 // long as said, layout without faults.
-absl::StatusOr<PipelineRun> SimulatePipeline(const PipelineJob& job, StopCheck stop);
+absl::StatusOr<PipelineRun> SimulatePipeline(const PipelineJob& job, StopCheck stop,
+                                             PipelineLog* log = nullptr);
 
 }  // namespace stepcast

@@ -266,11 +266,11 @@ class ReductionWriter {
   std::vector<std::vector<StageReduction>> Write() const {
     const PipelineLayout& layout = pipeline_.layout;
     std::vector<std::vector<StageReduction>> reductions(Index(layout.stages()));
-    if (scenario_.workers == 1) return reductions;
+    if (scenario_.workers == 1 || !plan_.reduces) return reductions;
     for (int32_t stage = 0; stage < layout.stages(); ++stage) {
       const std::vector<StageGradient>& gradients = plan_.gradients[Index(stage)];
-      if (pipeline_.reduction == PipelineReduction::kBuckets) {
-        AddBuckets(gradients, reductions[Index(stage)]);
+      if (HasBuckets(pipeline_.reduction)) {
+        AddBuckets(stage, gradients, reductions[Index(stage)]);
       } else if (pipeline_.reduction == PipelineReduction::kByChunk) {
         Add(SumOf(gradients), {}, reductions[Index(stage)]);
       } else if (stage < layout.devices) {
@@ -288,13 +288,25 @@ class ReductionWriter {
     return sum;
   }
 
-  void AddBuckets(const std::vector<StageGradient>& gradients,
+  // Megatron-LM's: all stages but the first have one bucket (distributed_data_parallel.py).
+  Buckets MegatronBuckets(int32_t stage) const {
+    constexpr int64_t kLeastElements = 40'000'000;
+    constexpr int64_t kElementsOfARank = 1'000'000;
+    const int64_t bytes = stage > 0
+                              ? INT64_MAX
+                              : pipeline_.gradient_element_bytes *
+                                    std::max(kLeastElements, kElementsOfARank * scenario_.workers);
+    return {.first_bytes = bytes, .cap_bytes = bytes};
+  }
+
+  void AddBuckets(int32_t stage, const std::vector<StageGradient>& gradients,
                   std::vector<StageReduction>& to) const {
     std::vector<int64_t> bytes;
     for (const StageGradient& gradient : gradients) bytes.push_back(gradient.bytes);
     Fusion rule = Buckets{};
     const Fusion& asked = scenario_.all_reduce().fusion;
     if (std::holds_alternative<Buckets>(asked)) rule = asked;
+    if (pipeline_.reduction == PipelineReduction::kMegatronBuckets) rule = MegatronBuckets(stage);
     size_t next = 0;
     for (const int32_t count : GradientsByBucket(bytes, rule)) {
       int64_t sum = 0;
@@ -315,7 +327,8 @@ class ReductionWriter {
         .before_end = before_end,
         .alone = sharded ? time_of(Collective::kReduceScatter) + time_of(Collective::kAllGather)
                          : time_of(Collective::kAllReduce),
-        .wire_bytes = 0};
+        .wire_bytes = 0,
+        .bytes = bytes};
     const AllReduce& job = scenario_.all_reduce();
     const bool on_links =
         job.workers_per_node == 1 && (job.algorithm == CollectiveAlgorithm::kRing ||
@@ -368,6 +381,24 @@ PipelineJob JobOf(const PipelinePlan& plan, const Scenario& scenario) {
   job.reduction = pipeline.reduction;
   job.step_barrier = pipeline.step_barrier;
   return job;
+}
+
+double MostStepsPerSecond(const PipelinePlan& plan, const Scenario& scenario) {
+  const PipelineLayout& layout = scenario.pipeline->layout;
+  const PipelineJob job = JobOf(plan, scenario);
+  const std::vector<double> load = plan.MicroBatchSeconds(layout);
+  double step = 0;
+  for (int32_t device = 0; device < layout.devices; ++device) {
+    const double computes = load[Index(device)] * layout.micro_batches;
+    double reduces = 0;
+    for (int32_t chunk = 0; chunk < layout.chunks; ++chunk)
+      for (const StageReduction& reduction : job.reductions[Index(layout.StageOf(device, chunk))])
+        reduces += ToSeconds(reduction.alone) + reduction.wire_bytes / job.bytes_per_second;
+    const bool at_end = scenario.pipeline->reduction == PipelineReduction::kAtEnd;
+    step = std::max(step, (at_end ? computes + reduces : std::max(computes, reduces)) +
+                              ToSeconds(job.tails[Index(device)]));
+  }
+  return scenario.workers / step;
 }
 
 int64_t DeviceMemory(const PipelinePlan& plan, const Scenario& scenario, int32_t device,

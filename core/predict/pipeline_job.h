@@ -32,6 +32,7 @@ struct PipelinePlan {
   std::vector<int64_t> gradient_bytes;                    // by device
   std::vector<std::vector<std::string>> first_by_device;  // names of first operations, by chunk
   bool knows_memory = false;
+  bool reduces = true;  // a what-if: else reductions take no time
 
   // Seconds of computation of a micro-batch, by device.
   std::vector<double> MicroBatchSeconds(const PipelineLayout& layout) const;
@@ -44,6 +45,10 @@ PipelinePlan PlanPipeline(const Profile& profile, const Scenario& scenario);
 // The job of one column of replicas that are alike; steps, seed, scale and more columns are left to
 // the caller. `replicas`: those that reduce together.
 PipelineJob JobOf(const PipelinePlan& plan, const Scenario& scenario);
+
+// Steps per second of all workers that no run exceeds but by chance: no device computes less, nor
+// reduces faster, than its step takes.
+double MostStepsPerSecond(const PipelinePlan& plan, const Scenario& scenario);
 
 // Bytes that a device needs at its peak. `in_flight`: chunks of it. 0: not known.
 int64_t DeviceMemory(const PipelinePlan& plan, const Scenario& scenario, int32_t device,

@@ -74,6 +74,7 @@ class PipelineRuns {
   }
 
   absl::Status CheckLength() const;
+  PipelineJob FirstRun() const { return JobOfRun({}); }
   absl::StatusOr<PipelinePredictor::Answer> Make(StopCheck stop, const Executor& executor);
 
  private:
@@ -261,14 +262,7 @@ PipelineJob PipelineRuns::JobOfRun(const Wanted& wanted) const {
 
 absl::StatusOr<Run> PipelineRuns::Measure(const Wanted& wanted, StopCheck stop) const {
   absl::StatusOr<PipelineRun> made = SimulatePipeline(JobOfRun(wanted), stop);
-  if (made.status().code() == absl::StatusCode::kFailedPrecondition)
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition,
-        absl::StrCat(std::string(made.status().message()), ": schedule ",
-                     std::string(PipelineScheduleName(scenario_.pipeline->layout.schedule)),
-                     " needs receives posted earlier, EAGER for instance"),
-        {.reason = "PIPELINE_DEADLOCK"});
-  if (!made.ok()) return made.status();
+  if (!made.ok()) return PipelineFailure(made.status(), scenario_);
   Run run{.events = made->events};
   Instant before = warmup_ == 0 ? Instant{} : made->step_ends[Index(warmup_ - 1)];
   const Span counted = made->step_ends.back() - before;
@@ -351,6 +345,7 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
       !status.ok() && !IsTimeBudgetSpent(status))
     return status;
   answer.events = events_;
+  for (const Run& run : runs_) answer.runs.push_back(run.estimate.steps_per_second);
   return answer;
 }
 
@@ -492,6 +487,20 @@ absl::StatusOr<PipelinePredictor::Answer> PipelinePredictor::Predict(
     const Scenario& scenario, const PipelinePlan& plan, StopCheck stop,
     const Executor& executor) const {
   return PipelineRuns(profile_, options_, model_, scenario, plan).Make(stop, executor);
+}
+
+PipelineJob PipelinePredictor::FirstRun(const Scenario& scenario, const PipelinePlan& plan) const {
+  return PipelineRuns(profile_, options_, model_, scenario, plan).FirstRun();
+}
+
+absl::Status PipelineFailure(const absl::Status& status, const Scenario& scenario) {
+  if (status.code() != absl::StatusCode::kFailedPrecondition) return status;
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat(std::string(status.message()), ": schedule ",
+                   std::string(PipelineScheduleName(scenario.pipeline->layout.schedule)),
+                   " needs receives posted earlier, EAGER for instance"),
+      {.reason = "PIPELINE_DEADLOCK"});
 }
 
 }  // namespace stepcast

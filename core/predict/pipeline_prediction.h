@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -22,6 +23,9 @@
 
 namespace stepcast {
 
+// The status of SimulatePipeline, with its reason and what to do.
+absl::Status PipelineFailure(const absl::Status& status, const Scenario& scenario);
+
 // Events that a prediction of such a pipeline simulates, about.
 double ExpectedEvents(const PipelineLayout& layout, const SimulationOptions& options);
 
@@ -33,6 +37,7 @@ class PipelinePredictor {
   struct Answer {
     Prediction prediction;
     int64_t events = 0;
+    std::vector<double> runs;  // steps per second of a replica, by their random choices
   };
   // Failure: what `stop` returns, but for a spent time budget once there is a run;
   // FAILED_PRECONDITION, reason PIPELINE_DEADLOCK, where devices wait for each other for ever;
@@ -41,6 +46,9 @@ class PipelinePredictor {
   // `plan`: PlanPipeline of a scenario with the same pipeline. Threads: any number at once.
   absl::StatusOr<Answer> Predict(const Scenario& scenario, const PipelinePlan& plan, StopCheck stop,
                                  const Executor& executor) const;
+
+  // The job of a prediction's first run. REQUIRES: as Predict.
+  PipelineJob FirstRun(const Scenario& scenario, const PipelinePlan& plan) const;
 
  private:
   const Profile& profile_;

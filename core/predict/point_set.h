@@ -2,10 +2,10 @@
 //
 // Meaning: as PredictThroughput, which is all of them in full at once. A point may first be tried
 // with fewer runs and be run in full later; it then says what it would have said if it had been
-// from the start. Where no length was asked for, runs that say too little are made anew, longer
-// (Replications), and so are those of the other start that have not forgotten it. Cost: linear in
-// the number of points per Add, with a small factor; a graph is built once for all that share it.
-// Threads: none.
+// from the start; one of a pipeline is always run in full. Where no length was asked for, runs that
+// say too little are made anew, longer (Replications), and so are those of the other start that
+// have not forgotten it. Cost: linear in the number of points per Add, with a small factor; a graph
+// is built once for all that share it. Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/bottleneck.h"
+#include "core/predict/pipeline_prediction.h"
 #include "core/predict/replications.h"
 #include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
@@ -67,12 +68,12 @@ class PointSet {
   absl::Status FindBottlenecks(const std::vector<size_t>& points, StopCheck stop,
                                const Executor& executor);
 
-  size_t size() const { return entries_.size(); }
+  // REQUIRES: it has no pipeline.
   const Scenario& scenario(size_t index) const { return entries_[index].runs.scenario(); }
   // True if it can be summarized: it and its one worker have a run.
   bool HasRun(size_t index) const;
   // True if it was asked for in full.
-  bool InFull(size_t index) const { return entries_[index].in_full; }
+  bool InFull(size_t index) const { return IsPipeline(index) || entries_[index].in_full; }
   // REQUIRES: HasRun(index).
   Prediction Summarize(size_t index) const;
   // Steps per second of each run so far, in the order of their random choices: the n-th runs of two
@@ -105,6 +106,17 @@ class PointSet {
     int32_t index = 0;
     std::string key;  // empty without a memory
   };
+
+  // A point of a pipeline, which PipelinePredictor answers as a whole.
+  struct PipelinePoint {
+    Scenario scenario;
+    std::optional<Prediction> prediction;
+  };
+  // Indices of those begin here.
+  static constexpr size_t kFirstPipeline = size_t{1} << 32;
+  static bool IsPipeline(size_t index) { return index >= kFirstPipeline; }
+  size_t FindOrAppendPipeline(const Scenario& scenario);
+  absl::Status RunPipelines(StopCheck stop, const Executor& executor);
 
   absl::StatusOr<size_t> FindOrAppend(const Scenario& scenario, StopCheck stop);
   absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario,
@@ -141,6 +153,12 @@ class PointSet {
   const KnownRuns known_;
   const std::shared_ptr<const Worlds> worlds_;  // null: steps are as recorded
   std::deque<Entry> entries_;
+  std::deque<PipelinePoint> pipelines_;
+  // Both are made where they are asked for first: they read all recorded steps.
+  std::optional<PipelinePredictor> predictor_;
+  std::optional<PipelinePlan> plan_;
+  std::optional<Pipeline> planned_;  // of what the plan is
+  SimulationStatistics of_pipelines_;
   int64_t recalled_runs_ = 0;
   std::optional<JobChanges> changes_;
   int64_t short_operations_ = 0;  // of runs of changes

@@ -65,6 +65,11 @@ ScenarioDraft WithServers(const ScenarioDraft& draft, int32_t servers, int32_t m
   return chosen;
 }
 
+void CheckHorizonOfPipelines(Horizon horizon, RequestFaults& faults) {
+  if (horizon == Horizon::kFirstSeconds)
+    faults.Add("options.horizon", "FIRST_SECONDS is not of pipelines");
+}
+
 absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
                                          const Scenario* known, const ScenarioLimits& limits) {
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft, limits);

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
 
 namespace stepcast {
 
@@ -51,5 +52,8 @@ ScenarioDraft WithServers(const ScenarioDraft& draft, int32_t servers, int32_t m
 // `scenario.FIELD`; `because` says what varies it.
 ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because,
                                 RequestFaults& faults);
+
+// A fault where the options ask for a horizon that pipelines are not run to.
+void CheckHorizonOfPipelines(Horizon horizon, RequestFaults& faults);
 
 }  // namespace stepcast

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/predict/pipeline_prediction.h"
 #include "core/predict/point_set.h"
 #include "core/predict/request_faults.h"
 
@@ -96,8 +95,8 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
                  "must be empty with start STAGGERED, which draws them");
     }
     if (finds_cuts) scenario->assumed.Add(Assumed::kPipelineCuts);
-    if (scenario->pipeline.has_value() && draft.options.horizon == Horizon::kFirstSeconds)
-      faults.Add("options.horizon", "FIRST_SECONDS is not of pipelines");
+    if (scenario->pipeline.has_value() && options.ok())
+      CheckHorizonOfPipelines(options->horizon, faults);
     query.scenarios.push_back(*std::move(scenario));
   }
   if (draft.plan.has_value()) CheckPlan("plan", *draft.plan, faults);
@@ -126,38 +125,19 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
   PointSet points(profile, query.options, known);
   std::vector<size_t> wanted;
   for (const Scenario& scenario : query.scenarios) {
-    if (scenario.pipeline.has_value()) continue;
     const absl::StatusOr<size_t> index = points.Add(scenario, stop);
     if (!index.ok()) return index.status();
     wanted.push_back(*index);
   }
-  if (!wanted.empty()) {
-    if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
-    if (absl::Status status = points.FindBottlenecks(wanted, stop, executor); !status.ok())
-      return status;
-  }
+  if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
+  if (absl::Status status = points.FindBottlenecks(wanted, stop, executor); !status.ok())
+    return status;
   ThroughputAnswer answer;
   answer.simulation = points.Statistics();
-  std::optional<PipelinePredictor> pipelines;  // reads all recorded steps: made where it is asked
-  size_t next = 0;
-  std::optional<Pipeline> planned;
-  PipelinePlan plan;
-  for (const Scenario& scenario : query.scenarios) {
-    if (scenario.pipeline.has_value()) {
-      if (planned != scenario.pipeline) plan = PlanPipeline(profile, scenario);
-      planned = scenario.pipeline;
-      if (!pipelines.has_value()) pipelines.emplace(profile, query.options);
-      absl::StatusOr<PipelinePredictor::Answer> made =
-          pipelines->Predict(scenario, plan, stop, executor);
-      if (!made.ok()) return made.status();
-      answer.predictions.push_back(std::move(made->prediction));
-      answer.simulation.Add(
-          {.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
-    } else {
-      answer.predictions.push_back(points.Summarize(wanted[next++]));
-      // An equal scenario's may have been assumed where this one's were asked for.
-      answer.predictions.back().scenario.assumed = scenario.assumed;
-    }
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    answer.predictions.push_back(points.Summarize(wanted[i]));
+    // An equal scenario's may have been assumed where this one's were asked for.
+    answer.predictions.back().scenario.assumed = query.scenarios[i].assumed;
     if (!query.plan.has_value()) continue;
     Prediction& told = answer.predictions.back();
     told.forecast = ForecastOf(*query.plan, told.scenario, told.examples_per_second,

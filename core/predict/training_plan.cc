@@ -31,8 +31,10 @@ void CheckTime(const std::string& field, double seconds, Least least, RequestFau
 double MoneyPerSecond(const MachinePrices& prices, const Scenario& scenario, int32_t workers,
                       int32_t servers) {
   const int32_t per_node = scenario.has_servers() ? 1 : scenario.all_reduce().workers_per_node;
-  const int32_t nodes = (workers - 1) / per_node + 1;
-  return (workers * prices.worker_hour + nodes * prices.node_hour +
+  int64_t nodes = (workers - 1) / per_node + 1;
+  if (scenario.pipeline.has_value() && scenario.pipeline->nodes_per_replica > 1)
+    nodes = int64_t{workers} * scenario.pipeline->nodes_per_replica;
+  return (workers * prices.worker_hour + static_cast<double>(nodes) * prices.node_hour +
           servers * prices.parameter_server_hour) /
          kSecondsPerHour;
 }
@@ -62,7 +64,7 @@ void CheckPrices(const std::string& path, const MachinePrices& prices, RequestFa
         std::pair("node_hour", prices.node_hour)}) {
     if (!IsAmount(amount))
       faults.Add(absl::StrCat(path, ".", field),
-                 absl::StrCat(amount, " is no amount of at least 0"));
+                 absl::StrCat(amount, " is not an amount of at least 0"));
   }
   if (prices.currency_code.size() > kMaxCurrencyCode) {
     faults.Add(path + ".currency_code", absl::StrCat("has ", prices.currency_code.size(),

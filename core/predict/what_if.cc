@@ -122,10 +122,14 @@ Changed OneWorkerFewer(Scenario scenario) {
 }  // namespace
 
 const char* NameOf(WhatIf change) {
-  constexpr const char* kNames[] = {
-      "NO_STRAGGLERS",    "LINKS_TWICE_AS_FAST", "NO_LATENCY",          "COMPUTATION_TWICE_AS_FAST",
-      "ONE_WORKER_FEWER", "BEST_BUCKETS",        "BEST_TRANSFER_ORDER", "SERVERS_TWICE_AS_FAST",
-      "NO_HOST_WAIT"};
+  constexpr const char* kNames[] = {"NO_STRAGGLERS",       "LINKS_TWICE_AS_FAST",
+                                    "NO_LATENCY",          "COMPUTATION_TWICE_AS_FAST",
+                                    "ONE_WORKER_FEWER",    "BEST_BUCKETS",
+                                    "BEST_TRANSFER_ORDER", "SERVERS_TWICE_AS_FAST",
+                                    "NO_HOST_WAIT",        "EQUAL_STAGES",
+                                    "FREE_TRANSFERS",      "FREE_REDUCTIONS",
+                                    "NO_STEP_END",         "TWICE_THE_MICRO_BATCHES",
+                                    "TWICE_THE_CHUNKS",    "EAGER_RECEIVES"};
   static_assert(std::size(kNames) == kWhatIfCount);
   return kNames[static_cast<size_t>(change)];
 }
@@ -250,6 +254,8 @@ Changed JobChanges::By(WhatIf change, const Scenario& scenario) const {
     case WhatIf::kBestBuckets:
     case WhatIf::kBestTransferOrder:
       break;  // searched for
+    default:
+      break;  // of pipelines
   }
   return {};
 }

@@ -33,8 +33,16 @@ enum class WhatIf : uint8_t {
   kBestTransferOrder,       // likewise, of tensors to and from parameter servers
   kServersTwiceAsFast,      // what they compute, and parse of what they receive
   kNoHostWait,              // of workers' devices
+  // Of pipelines only (core/diagnose/pipeline_diagnosis.h).
+  kEqualStages,           // every stage computes for as long as the mean of all
+  kFreeTransfers,         // between stages
+  kFreeReductions,        // of gradients
+  kNoStepEnd,             // nothing follows the last reduction
+  kTwiceTheMicroBatches,  // a step is of twice the examples
+  kTwiceTheChunks,        // of each device, interleaved or breadth first
+  kEagerReceives,         // posted at a step's begin
 };
-inline constexpr size_t kWhatIfCount = 9;
+inline constexpr size_t kWhatIfCount = 16;
 // "NO_STRAGGLERS".
 const char* NameOf(WhatIf change);
 

@@ -8,6 +8,7 @@
 
 #include "core/base/normal_distribution.h"
 #include "core/communication/job.h"
+#include "core/predict/pipeline_job.h"
 
 namespace stepcast {
 
@@ -38,19 +39,24 @@ ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& qu
   for (const int32_t workers : query.FirstCounts())
     open_[static_cast<size_t>(workers - query.min_workers)] = true;
   for (const Scenario& scenario : query.server_choices) {
+    if (scenario.pipeline.has_value()) {
+      AddRow(scenario, ThroughputBound(PlanPipeline(profile, scenario), scenario));
+      continue;
+    }
     const absl::StatusOr<JobProgram> job = BuildJobProgram(profile, scenario, NeverStop);
     if (!job.ok()) {
       setup_ = job.status();
       return;
     }
-    rows_.push_back({.scenario = scenario,
-                     .bound = ThroughputBound(*job, scenario),
-                     .curve = {},
-                     .bounds = {},
-                     .points = {}});
-    rows_.back().points.resize(open_.size());
-    SetBounds(rows_.back());
+    AddRow(scenario, ThroughputBound(*job, scenario));
   }
+}
+
+void ChoiceSearch::AddRow(const Scenario& scenario, ThroughputBound bound) {
+  rows_.push_back(
+      {.scenario = scenario, .bound = std::move(bound), .curve = {}, .bounds = {}, .points = {}});
+  rows_.back().points.resize(open_.size());
+  SetBounds(rows_.back());
 }
 
 // Once for what is open: what collectives take is looked at again and again while the search goes
@@ -84,7 +90,9 @@ bool ChoiceSearch::OpenAroundTheBest() {
 }
 
 double ChoiceSearch::BoundOf(const Cell& cell) const {
-  return rows_[cell.row].bounds[Index(cell.workers - query_.min_workers)] * profile_.batch_size();
+  const Row& row = rows_[cell.row];
+  return row.bounds[Index(cell.workers - query_.min_workers)] *
+         static_cast<double>(row.scenario.ExamplesPerStep(profile_));
 }
 
 // Where one worker's pace is not known, no efficiency is ruled out.

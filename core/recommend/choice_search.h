@@ -119,6 +119,7 @@ class ChoiceSearch {
   // True if the chance of the simulation may hide that it is the best.
   bool MayBeBest(const TriedChoice& tried) const;
 
+  void AddRow(const Scenario& scenario, ThroughputBound bound);
   void SetBounds(Row& row) const;
   // Opens what lies between the best and chosen numbers and those next to them; false where that is
   // open already.

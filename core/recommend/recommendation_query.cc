@@ -107,8 +107,8 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
                                std::holds_alternative<ParameterServersDraft>(free.communication);
   // A choice of servers does not make servers of collectives.
   const bool gives_servers = chooses_servers && !profile.has_collectives();
-  absl::StatusOr<Scenario> scenario =
-      ResolveRunnable(profile, gives_servers ? WithServers(free, 1, 1) : free);
+  absl::StatusOr<Scenario> scenario = ResolveRunnable(
+      profile, gives_servers ? WithServers(free, 1, 1) : free, nullptr, {.pipelines = true});
   faults.AddPart("scenario", scenario.status());
   const bool meets_in_collectives =
       scenario.ok() ? !scenario->has_servers() : chooses_servers && profile.has_collectives();
@@ -172,7 +172,7 @@ void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   if (draft.budget.has_value()) {
     if (!IsAmount(*draft.budget) || *draft.budget == 0)
-      faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is no amount above 0"));
+      faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is not an amount above 0"));
     if (!draft.examples.has_value())
       faults.Add("constraints.examples", "unset, but constraints.budget needs it");
     if (!draft.prices.has_value()) faults.Add("prices", "unset, but constraints.budget needs them");
@@ -208,7 +208,7 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   if (!IsAmount(current.rescale_seconds)) {
     faults.Add("current.rescale_seconds",
-               absl::StrCat(current.rescale_seconds, " is no number of seconds of at least 0"));
+               absl::StrCat(current.rescale_seconds, " is not a number of seconds of at least 0"));
   }
 }
 
@@ -316,6 +316,8 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
                             .worker_counts = counts.listed};
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
+  if (options.ok() && draft.scenario.pipeline.has_value())
+    CheckHorizonOfPipelines(options->horizon, faults);
   if (counts.valid && !query.server_choices.empty()) CheckNodes(query, draft, faults);
   CheckGoals(draft, faults);
   CheckCosts(draft, faults);

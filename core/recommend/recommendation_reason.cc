@@ -1,6 +1,7 @@
 #include "core/recommend/recommendation_reason.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -233,8 +234,22 @@ std::string ResourceName(const ResourceUtilization& used) {
   }
 }
 
+std::string LimitOfPipeline(const PipelineReport& report) {
+  static constexpr std::array<const char*, 6> kLimits = {
+      "the devices' own computation (twice as fast",
+      "the bubble (gone",
+      "stages and devices that are not alike (as the mean",
+      "transfers between stages (free",
+      "the reductions of gradients (free",
+      "the end of the step (gone"};
+  return absl::StrFormat("it is limited by %s: %+.3g %%)",
+                         kLimits[static_cast<size_t>(report.bottleneck)],
+                         100 * report.bottleneck_gain);
+}
+
 // The limit by what its change would bring; the most used resource besides, where that is another.
 std::string Limit(const Prediction& prediction) {
+  if (prediction.pipeline.has_value()) return LimitOfPipeline(*prediction.pipeline);
   const ResourceUtilization& used = prediction.most_used;
   const std::string most_used = absl::StrFormat("the most used resource is %s, %.0f %% busy",
                                                 ResourceName(used), 100 * used.fraction);
@@ -275,6 +290,16 @@ std::string Limit(const Prediction& prediction) {
       absl::StrFormat("it is limited by %s (%s: %+.3g %%)", limit, change, 100 * gain.gain);
   if (is_used) return absl::StrCat(text, absl::StrFormat(", %.0f %% busy", 100 * used.fraction));
   return absl::StrCat(text, "; ", most_used);
+}
+
+// The devices of a worker and of all; empty where a worker is one.
+std::string DevicesText(const Prediction& prediction) {
+  const int64_t devices = std::max<int64_t>(prediction.devices, 1);
+  const int64_t of_worker = devices / prediction.scenario.workers;
+  if (of_worker <= 1) return "";
+  const bool is_one = prediction.scenario.workers == 1;
+  return absl::StrCat(is_one ? ", a replica of " : ", replicas of ", of_worker, " devices",
+                      is_one ? "" : absl::StrCat(" (", devices, " in all)"), ",");
 }
 
 // Compared with one worker; empty for one.
@@ -422,7 +447,8 @@ ChoiceEdge ServersEdge(const ReasonFacts& facts) {
 std::string ReasonFor(const ReasonFacts& facts) {
   const Prediction& prediction = facts.chosen.prediction;
   return absl::StrFormat(
-      "%s %s %s examples/s%s, %s%s%s%s%s; %s%s%s%s.", ChoiceText(facts.query, facts.chosen.choice),
+      "%s%s %s %s examples/s%s, %s%s%s%s%s; %s%s%s%s.",
+      ChoiceText(facts.query, facts.chosen.choice), DevicesText(prediction),
       facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
       NumberText(prediction.examples_per_second), Speedup(prediction), ObjectiveAmongChoices(facts),
       EdgeText(facts), Remaining(facts), Change(facts), NextStep(facts), Limit(prediction),

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/base/index.h"
 #include "core/communication/collective_time.h"
+#include "core/predict/pipeline_job.h"
 
 namespace stepcast {
 
@@ -122,6 +124,9 @@ ThroughputBound::ThroughputBound(const JobProgram& job, const Scenario& scenario
     links_ = PerSecond(*std::max_element(lanes.begin() + graph.lanes().first_link(), lanes.end()));
 }
 
+ThroughputBound::ThroughputBound(PipelinePlan plan, const Scenario& scenario)
+    : scenario_(scenario), plan_(std::move(plan)) {}
+
 // Steps per second of all workers. Several at once share the link, and gain no more than what
 // launches and latencies leave of it; cycles fuse what is ready; and rounds one by one are rounded,
 // each. No bound is claimed of those.
@@ -140,6 +145,13 @@ double ThroughputBound::CollectivesAlone(int32_t workers) const {
 }
 
 double ThroughputBound::StepsPerSecond(int32_t workers) const {
+  if (plan_.has_value()) {
+    // Of the slowest of a replica's steps, by which means of few may be less.
+    constexpr double kByChance = 1.05;
+    Scenario scenario = scenario_;
+    scenario.workers = workers;
+    return kByChance * MostStepsPerSecond(*plan_, scenario);
+  }
   double alone = 0;
   for (int32_t worker = 0; worker < workers; ++worker)
     alone += alone_[Index(worker) % alone_.size()];

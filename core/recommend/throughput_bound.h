@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "core/communication/job.h"
 #include "core/engine/program.h"
 #include "core/model/scenario.h"
+#include "core/predict/pipeline_job.h"
 
 namespace stepcast {
 
@@ -51,6 +53,8 @@ class ThroughputBound {
  public:
   // REQUIRES: the program is this scenario's.
   ThroughputBound(const JobProgram& job, const Scenario& scenario);
+  // Of a pipeline: MostStepsPerSecond, of which chance may leave a little more.
+  ThroughputBound(PipelinePlan plan, const Scenario& scenario);
 
   // In the long run. A measurement may report more by chance, of the recorded steps it samples, and
   // by the steps at the ends of the counted time, which count whole though they lie partly outside:
@@ -64,6 +68,7 @@ class ThroughputBound {
   double links_ = 0;
   Scenario scenario_;
   std::vector<PlannedCollective> collectives_;
+  std::optional<PipelinePlan> plan_;
 };
 
 }  // namespace stepcast

@@ -1,8 +1,6 @@
 #include "core/trace/perfetto_writer.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 
@@ -15,95 +13,7 @@ namespace stepcast {
 
 namespace {
 
-constexpr int64_t kPicosecondsPerMicrosecond = 1'000'000;
-constexpr int kFractionDigits = 6;
 constexpr int32_t kPathThread = 1;
-// 25 picoseconds are 63 ticks.
-constexpr int64_t kTicks = 63;
-constexpr int64_t kPicoseconds = 25;
-static_assert(kTicks * 1000 == kPicoseconds * kTicksPerNanosecond);
-
-}  // namespace
-
-// In two parts, because all of it times 25 does not fit.
-int64_t ToPicoseconds(Instant at) {
-  return at.ticks / kTicks * kPicoseconds +
-         (at.ticks % kTicks * kPicoseconds + kTicks / 2) / kTicks;
-}
-
-void AppendMicroseconds(int64_t picoseconds, std::string& json) {
-  std::array<char, 20> whole{};
-  const auto [end, error] = std::to_chars(whole.data(), whole.data() + whole.size(),
-                                          picoseconds / kPicosecondsPerMicrosecond);
-  json.append(whole.data(), end);
-  int64_t fraction = picoseconds % kPicosecondsPerMicrosecond;
-  if (fraction == 0) return;
-  std::array<char, kFractionDigits> digits{};
-  for (int i = kFractionDigits - 1; i >= 0; --i, fraction /= 10)
-    digits[static_cast<size_t>(i)] = static_cast<char>('0' + fraction % 10);
-  size_t shown = digits.size();
-  while (digits[shown - 1] == '0') --shown;
-  json += '.';
-  json.append(digits.data(), shown);
-}
-
-namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-bool Within(char c, uint8_t least, uint8_t most) {
-  return static_cast<uint8_t>(c) >= least && static_cast<uint8_t>(c) <= most;
-}
-
-// Of the well-formed sequence that `text` begins with (Unicode 15, table 3-7); 0 where it begins
-// with none. REQUIRES: !text.empty().
-size_t SequenceLength(std::string_view text) {
-  const auto lead = static_cast<uint8_t>(text[0]);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  // No overlong forms, no surrogates, nothing past U+10FFFF.
-  const uint8_t least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const uint8_t most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  if (!Within(text[1], least, most)) return 0;
-  for (size_t i = 2; i < length; ++i) {
-    if (!Within(text[i], 0x80, 0xBF)) return 0;
-  }
-  return length;
-}
-
-void AppendAscii(char c, std::string& json) {
-  constexpr char kHex[] = "0123456789abcdef";
-  const auto byte = static_cast<uint8_t>(c);
-  if (c == '"' || c == '\\') {
-    json += '\\';
-    json += c;
-  } else if (byte < 0x20 || byte == 0x7F) {
-    json += "\\u00";
-    json += kHex[byte >> 4];
-    json += kHex[byte & 0xF];
-  } else {
-    json += c;
-  }
-}
-
-}  // namespace
-
-void AppendJsonString(std::string_view text, std::string& json) {
-  json += '"';
-  while (!text.empty()) {
-    const size_t length = SequenceLength(text);
-    if (length == 1) {
-      AppendAscii(text[0], json);
-    } else {
-      json += length == 0 ? kReplacement : text.substr(0, length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  json += '"';
-}
-
-namespace {
 
 const char* KindName(Resource kind) {
   switch (kind) {
@@ -174,10 +84,10 @@ TraceLanes::TraceLanes(const Program& graph)
 }
 
 PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink)
-    : subject_(subject),
+    : TraceEvents(sink),
+      subject_(subject),
       lanes_(subject.graph),
-      collective_of_(subject.collectives.empty() ? 0 : Index(subject.graph.size())),
-      pieces_(sink) {
+      collective_of_(subject.collectives.empty() ? 0 : Index(subject.graph.size())) {
   for (size_t i = 0; i < subject.collectives.size(); ++i) {
     const PlannedCollective& collective = subject.collectives[i];
     collective_of_[Index(collective.op)] = static_cast<int32_t>(i);
@@ -191,7 +101,7 @@ PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink)
 }
 
 void PerfettoWriter::Begin() {
-  pieces_.Append("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+  BeginText();
   for (int32_t worker = 0; worker < subject_.scenario.workers && status().ok(); ++worker) {
     WriteMetadata("process", worker, 0, absl::StrCat("worker ", worker), worker);
     for (const TraceLanes::Lane& lane : lanes_.shown())
@@ -211,44 +121,6 @@ void PerfettoWriter::OnStep(std::span<const ChunkRecord> chunks) {
   }
   WriteStep(any.worker, any.step, begin, end);
   for (const ChunkRecord& chunk : chunks) WriteChunk(chunk);
-}
-
-void PerfettoWriter::End() {
-  pieces_.Append("\n]}\n");
-  pieces_.Finish();
-}
-
-void PerfettoWriter::BeginEvent(const char* phase, int32_t worker, int32_t thread) {
-  event_.clear();
-  absl::StrAppend(&event_, events_ > 0 ? ",\n" : "", R"({"ph":")", phase, R"(","pid":)", worker + 1,
-                  R"(,"tid":)", thread);
-}
-
-void PerfettoWriter::EndEvent() {
-  event_ += '}';
-  pieces_.Append(event_);
-  ++events_;
-}
-
-void PerfettoWriter::WriteMetadata(const char* kind, int32_t worker, int32_t thread,
-                                   const std::string& name, int32_t sort_index) {
-  BeginEvent("M", worker, thread);
-  absl::StrAppend(&event_, R"(,"name":")", kind, R"(_name","args":{"name":)");
-  AppendJsonString(name, event_);
-  event_ += '}';
-  EndEvent();
-  BeginEvent("M", worker, thread);
-  absl::StrAppend(&event_, R"(,"name":")", kind, R"(_sort_index","args":{"sort_index":)",
-                  sort_index, "}");
-  EndEvent();
-}
-
-void PerfettoWriter::WriteStep(int32_t worker, int32_t step, Instant begin, Instant end) {
-  BeginEvent("X", worker, lanes_.StepsThread());
-  absl::StrAppend(&event_, R"(,"cat":"step","name":"step )", step, "\"");
-  AppendTimes(begin, end);
-  absl::StrAppend(&event_, R"(,"args":{"step":)", step, "}");
-  EndEvent();
 }
 
 void PerfettoWriter::WriteChunk(const ChunkRecord& chunk) {
@@ -338,14 +210,6 @@ void PerfettoWriter::WriteSegment(const Execution& execution, const PathSegment&
   if (segment.worker >= 0) absl::StrAppend(&event_, R"(,"worker":)", segment.worker);
   event_ += '}';
   EndEvent();
-}
-
-void PerfettoWriter::AppendTimes(Instant begin, Instant end) {
-  const int64_t from = ToPicoseconds(begin);
-  event_ += R"(,"ts":)";
-  AppendMicroseconds(from, event_);
-  event_ += R"(,"dur":)";
-  AppendMicroseconds(ToPicoseconds(end) - from, event_);
 }
 
 void PerfettoWriter::AppendTransferArgs(const ChunkRecord& chunk) {

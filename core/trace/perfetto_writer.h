@@ -1,4 +1,4 @@
-// A trace that ui.perfetto.dev shows, and the texts that it is made of: times, strings, threads.
+// A trace of workers that ui.perfetto.dev shows.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
-
-#include "core/base/time.h"
 #include "core/communication/all_reduce.h"
 #include "core/diagnose/critical_path.h"
 #include "core/diagnose/execution.h"
@@ -18,22 +15,9 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/trace/text_pieces.h"
+#include "core/trace/trace_events.h"
 
 namespace stepcast {
-
-// Simulated instants as a trace writes them: microseconds, exact to the picosecond.
-
-// The nearest picosecond. A tick is 25/63 of one, so no instant lies between two, and whole
-// nanoseconds are exact.
-int64_t ToPicoseconds(Instant at);
-
-// Appends so many picoseconds as microseconds: "12.5", "0.000001". REQUIRES: picoseconds >= 0.
-void AppendMicroseconds(int64_t picoseconds, std::string& json);
-
-// Text as a JSON string (RFC 8259).
-// Appends `text` in double quotes, escaped. Whatever bytes come in, valid JSON in UTF-8 goes out:
-// each byte that belongs to no well-formed sequence becomes U+FFFD.
-void AppendJsonString(std::string_view text, std::string& json);
 
 // The threads that a trace shows of each worker: its steps, then its connections and processors in
 // the order in which a step uses them.
@@ -48,7 +32,6 @@ class TraceLanes {
   };
   // In order, the steps first.
   const std::vector<Lane>& shown() const { return shown_; }
-  int32_t StepsThread() const { return shown_.front().thread_id; }
   // REQUIRES: an operation of the graph runs on it.
   int32_t ThreadOf(LaneIndex lane) const { return thread_of_[static_cast<size_t>(lane)]; }
 
@@ -66,7 +49,7 @@ class TraceLanes {
 // time. The contract's GenerateTraceResponse says what `args` are. Threads: none. Memory: a piece
 // and the metadata of one worker, whatever the number of steps. Cost: some hundred bytes and
 // nanoseconds an event.
-class PerfettoWriter final : public TraceSink {
+class PerfettoWriter final : public TraceSink, public TraceEvents {
  public:
   // The run that is traced. Borrowed, as the sink is.
   struct Subject {
@@ -86,27 +69,14 @@ class PerfettoWriter final : public TraceSink {
   // segment, and a flow of arrows through the events that it leads through. REQUIRES: the
   // execution is of the run that OnStep was told of, and the path is its.
   void WritePath(const Execution& execution, const CriticalPath& path, PacedStopCheck& pace);
-  // Call last. Not called, the text is no JSON yet.
-  void End();
-
-  // The error of the sink; from then on nothing is written.
-  const absl::Status& status() const { return pieces_.status(); }
-  int64_t events() const { return events_; }
 
  private:
-  // Begins an event with the fields that all have. EndEvent ends it.
-  void BeginEvent(const char* phase, int32_t worker, int32_t thread);
-  void EndEvent();
-  void WriteMetadata(const char* kind, int32_t worker, int32_t thread, const std::string& name,
-                     int32_t sort_index);
-  void WriteStep(int32_t worker, int32_t step, Instant begin, Instant end);
   void WriteChunk(const ChunkRecord& chunk);
   void WriteSegment(const Execution& execution, const PathSegment& segment);
   // The process of the path, an index as those of workers are.
   int32_t PathProcess() const { return subject_.scenario.workers; }
   std::string TitleOf(OpIndex op) const;
   int32_t ThreadOf(OpIndex op, int32_t service) const;
-  void AppendTimes(Instant begin, Instant end);
   void AppendTransferArgs(const ChunkRecord& chunk);
   void AppendCollectiveArgs(const ChunkRecord& chunk);
   void AppendComputationArgs(const ChunkRecord& chunk);
@@ -115,9 +85,6 @@ class PerfettoWriter final : public TraceSink {
   const TraceLanes lanes_;
   std::vector<int32_t> collective_of_;  // by OpIndex, of collectives
   std::vector<double> compute_speed_;   // by worker; empty: all as recorded
-  TextPieces pieces_;
-  std::string event_;  // at hand; a member only to keep its memory
-  int64_t events_ = 0;
 };
 
 }  // namespace stepcast

@@ -16,9 +16,11 @@
 #include "core/diagnose/job_recording_report.h"
 #include "core/engine/simulation.h"
 #include "core/model/multi_rank_recording.h"
+#include "core/predict/pipeline_prediction.h"
 #include "core/predict/replications.h"
 #include "core/predict/request_faults.h"
 #include "core/trace/perfetto_writer.h"
+#include "core/trace/pipeline_trace.h"
 
 namespace stepcast {
 
@@ -46,7 +48,7 @@ void RefuseWhatHasNoEffect(const SimulationOptionsDraft& draft, RequestFaults& f
            absl::StrCat(*draft.confidence_level, " has no effect: a trace has no interval"));
   if (draft.time_budget_seconds) {
     refuse("time_budget", absl::StrCat(*draft.time_budget_seconds,
-                                       " seconds have no effect: half a trace is no answer"));
+                                       " seconds have no effect: half a trace is not an answer"));
   }
   if (draft.horizon.value_or(Horizon::kSteadyState) != Horizon::kSteadyState)
     refuse("horizon", "has no effect: a trace shows the first steps");
@@ -115,6 +117,15 @@ int64_t MostRounds(const Scenario& scenario) {
 
 // The most that the trace can have: lanes that run nothing are counted, too.
 int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t steps_per_worker) {
+  if (scenario.pipeline.has_value()) {
+    // Replicas are columns, of each kind of worker a few.
+    constexpr int64_t kColumnsOfAKind = 4;
+    const auto kinds = static_cast<int64_t>(std::max<size_t>(1, scenario.worker_groups.size()));
+    const auto columns =
+        static_cast<int32_t>(std::min<int64_t>(scenario.workers, kColumnsOfAKind * kinds));
+    return MostPipelineEvents(scenario.pipeline->layout, columns, steps_per_worker) +
+           columns * static_cast<int64_t>(profile.operations().size()) * steps_per_worker;
+  }
   if (!scenario.has_servers()) {
     const double a_step = static_cast<double>(profile.operations().size()) + 1;
     const double pieces = static_cast<double>(MostPieces(profile, scenario));
@@ -209,6 +220,22 @@ class JobTracer {
   PerfettoWriter writer_;
 };
 
+absl::StatusOr<TraceSummary> TracePipeline(const Profile& profile, const TraceQuery& query,
+                                           TextSink sink, StopCheck stop) {
+  const PipelineJob job = PipelinePredictor(profile, query.options)
+                              .FirstRun(query.scenario, PlanPipeline(profile, query.scenario));
+  PipelineTrace trace(job, sink);
+  trace.Begin();
+  const auto stop_or_unwanted = [&] { return trace.status().ok() ? stop() : trace.status(); };
+  const absl::StatusOr<PipelineRun> run = SimulatePipeline(job, stop_or_unwanted, &trace);
+  if (!run.ok()) return PipelineFailure(run.status(), query.scenario);
+  trace.End();
+  if (!trace.status().ok()) return trace.status();
+  return TraceSummary{
+      .events = trace.events(),
+      .simulation = {.simulated_operations = run->events, .engine_path = "pipeline", .runs = 1}};
+}
+
 }  // namespace
 
 absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft& draft,
@@ -222,7 +249,12 @@ absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft
     options.steps_per_worker =
         draft.options.steps_per_worker.value_or(static_cast<int32_t>(profile.steps().size()));
   }
-  const absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, asked);
+  const absl::StatusOr<Scenario> scenario =
+      ResolveRunnable(profile, asked, nullptr, {.pipelines = true});
+  if (draft.critical_path && asked.pipeline.has_value())
+    faults.Add("critical_path",
+               "true, and of pipelines no path is followed: arrows show the "
+               "transfers that computations waited for");
   faults.AddPart("scenario", scenario.status());
   const int32_t steps = options.steps_per_worker;
   if (steps < 1 || steps > kMaxSteps) {
@@ -268,6 +300,7 @@ absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery
     run.keep_step_ends = false;
     return JobTracer(profile, query, made->program, sink, stop).Write(made->job, run);
   }
+  if (query.scenario.pipeline.has_value()) return TracePipeline(profile, query, sink, stop);
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, query.scenario, stop);
   if (!ranked.ok()) return ranked.status();

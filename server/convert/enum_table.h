@@ -88,10 +88,11 @@ inline constexpr EnumTable<v1::Pipeline::Transport, PipelineTransport, 2> kPipel
      {v1::Pipeline::GLOO, PipelineTransport::kGloo}}};
 inline constexpr EnumTable<v1::Pipeline::Links, PipelineLinks, 2> kPipelineLinks{
     {{v1::Pipeline::PAIR, PipelineLinks::kPair}, {v1::Pipeline::DEVICE, PipelineLinks::kDevice}}};
-inline constexpr EnumTable<v1::Pipeline::Reduction, PipelineReduction, 3> kPipelineReductions{
+inline constexpr EnumTable<v1::Pipeline::Reduction, PipelineReduction, 4> kPipelineReductions{
     {{v1::Pipeline::AT_END, PipelineReduction::kAtEnd},
      {v1::Pipeline::BY_CHUNK, PipelineReduction::kByChunk},
-     {v1::Pipeline::BUCKETS, PipelineReduction::kBuckets}}};
+     {v1::Pipeline::BUCKETS, PipelineReduction::kBuckets},
+     {v1::Pipeline::MEGATRON_BUCKETS, PipelineReduction::kMegatronBuckets}}};
 inline constexpr EnumTable<v1::PipelineReport::Bottleneck, PipelineBottleneck, 6>
     kPipelineBottlenecks{{{v1::PipelineReport::COMPUTATION, PipelineBottleneck::kComputation},
                           {v1::PipelineReport::BUBBLE, PipelineBottleneck::kBubble},
@@ -230,7 +231,14 @@ inline constexpr EnumTable<v1::WhatIf::Change, WhatIf, kWhatIfCount> kWhatIfs{
      {v1::WhatIf::BEST_BUCKETS, WhatIf::kBestBuckets},
      {v1::WhatIf::BEST_TRANSFER_ORDER, WhatIf::kBestTransferOrder},
      {v1::WhatIf::SERVERS_TWICE_AS_FAST, WhatIf::kServersTwiceAsFast},
-     {v1::WhatIf::NO_HOST_WAIT, WhatIf::kNoHostWait}}};
+     {v1::WhatIf::NO_HOST_WAIT, WhatIf::kNoHostWait},
+     {v1::WhatIf::EQUAL_STAGES, WhatIf::kEqualStages},
+     {v1::WhatIf::FREE_TRANSFERS, WhatIf::kFreeTransfers},
+     {v1::WhatIf::FREE_REDUCTIONS, WhatIf::kFreeReductions},
+     {v1::WhatIf::NO_STEP_END, WhatIf::kNoStepEnd},
+     {v1::WhatIf::TWICE_THE_MICRO_BATCHES, WhatIf::kTwiceTheMicroBatches},
+     {v1::WhatIf::TWICE_THE_CHUNKS, WhatIf::kTwiceTheChunks},
+     {v1::WhatIf::EAGER_RECEIVES, WhatIf::kEagerReceives}}};
 inline constexpr EnumTable<v1::JobStrategy::MemoryPass, MemoryPass, 3> kMemoryPasses{
     {{v1::JobStrategy::NONE, MemoryPass::kNone},
      {v1::JobStrategy::RECOMPUTATION, MemoryPass::kRecomputation},
@@ -248,14 +256,17 @@ inline constexpr EnumTable<v1::AllocateWorkersRequest::Objective, AllocationObje
         {{v1::AllocateWorkersRequest::TOTAL_UTILITY, AllocationObjective::kTotalUtility},
          {v1::AllocateWorkersRequest::MAX_MIN_FAIR, AllocationObjective::kMaxMinFair},
          {v1::AllocateWorkersRequest::MIN_MAKESPAN, AllocationObjective::kMinMakespan}}};
-inline constexpr EnumTable<v1::ModelPrediction::Model, ComparedModel, 7> kComparedModels{
+inline constexpr EnumTable<v1::ModelPrediction::Model, ComparedModel, 10> kComparedModels{
     {{v1::ModelPrediction::QUEUEING, ComparedModel::kQueueing},
      {v1::ModelPrediction::CYNTHIA, ComparedModel::kCynthia},
      {v1::ModelPrediction::CYNTHIA_HALVED, ComparedModel::kCynthiaHalved},
      {v1::ModelPrediction::COARSE_TENSORS, ComparedModel::kCoarseTensors},
      {v1::ModelPrediction::POLLUX, ComparedModel::kPollux},
      {v1::ModelPrediction::NO_OVERLAP, ComparedModel::kNoOverlap},
-     {v1::ModelPrediction::PALEO, ComparedModel::kPaleo}}};
+     {v1::ModelPrediction::PALEO, ComparedModel::kPaleo},
+     {v1::ModelPrediction::BUBBLE_FORMULA, ComparedModel::kBubbleFormula},
+     {v1::ModelPrediction::LINEAR_SCALING, ComparedModel::kLinearScaling},
+     {v1::ModelPrediction::SIMAI, ComparedModel::kSimai}}};
 inline constexpr EnumTable<v1::UploadProfileRequest::Encoding, ProfileEncoding, 3>
     kProfileEncodings{{{v1::UploadProfileRequest::BINARY, ProfileEncoding::kBinary},
                        {v1::UploadProfileRequest::JSON, ProfileEncoding::kJson},
@@ -286,7 +297,7 @@ std::optional<Core> CoreOf(const EnumTable<Wire, Core, n>& table, Wire wire,
     if (pair.wire == wire) return pair.core;
   }
   if (wire != Wire{})
-    faults.Add(path, absl::StrCat(static_cast<int>(wire), " is no known number of this enum"));
+    faults.Add(path, absl::StrCat(static_cast<int>(wire), " is not a known number of this enum"));
   return std::nullopt;
 }
 

@@ -37,6 +37,8 @@ std::string MethodOf(const v1::StartJobRequest& wire) {
       return "DiagnoseJob";
     case v1::StartJobRequest::kOptimizeJob:
       return "OptimizeJob";
+    case v1::StartJobRequest::kRecommendLayout:
+      return "RecommendLayout";
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }
@@ -61,6 +63,8 @@ std::string ProfileOf(const v1::StartJobRequest& wire) {
       return wire.diagnose_job().profile();
     case v1::StartJobRequest::kOptimizeJob:
       return wire.optimize_job().profile();
+    case v1::StartJobRequest::kRecommendLayout:
+      return wire.recommend_layout().profile();
     case v1::StartJobRequest::kAllocateWorkers:
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;

@@ -299,6 +299,16 @@ v1::CollectiveInputs WireInputs(const CollectiveInputs& inputs) {
   return wire;
 }
 
+v1::PipelineInputs WireInputs(const PipelineInputs& inputs) {
+  v1::PipelineInputs wire;
+  wire.set_slowest_seconds(inputs.slowest_seconds);
+  wire.set_slowest_weight_seconds(inputs.slowest_weight_seconds);
+  wire.set_mean_seconds(inputs.mean_seconds);
+  wire.set_transfer_seconds(inputs.transfer_seconds);
+  wire.set_rest_seconds(inputs.rest_seconds);
+  return wire;
+}
+
 }  // namespace
 
 CompareModelsCall FromWire(const v1::CompareModelsRequest& wire) {
@@ -320,7 +330,9 @@ v1::CompareModelsResponse ToWire(const CompareModelsAnswer& answer) {
     for (const ComparedPrediction& rival : comparison.rivals)
       *beside.add_models() = WireRival(rival);
   }
-  if (answer.answer.collective_inputs.has_value()) {
+  if (answer.answer.pipeline_inputs.has_value()) {
+    *wire.mutable_pipeline_inputs() = WireInputs(*answer.answer.pipeline_inputs);
+  } else if (answer.answer.collective_inputs.has_value()) {
     *wire.mutable_collective_inputs() = WireInputs(*answer.answer.collective_inputs);
   } else {
     *wire.mutable_inputs() = WireInputs(answer.answer.inputs);
@@ -400,6 +412,17 @@ v1::DiagnoseJobResponse ToWire(const DiagnoseJobAnswer& answer) {
   v1::DiagnoseJobResponse wire;
   *wire.mutable_prediction() = ToWire(diagnosis.prediction);
   FillPath(diagnosis.path, wire);
+  for (const PipelineFinding& finding : diagnosis.findings) {
+    v1::PipelineFinding& to = *wire.add_findings();
+    to.set_part(WireOf(kPipelineBottlenecks, finding.part));
+    to.set_seconds(finding.seconds);
+    to.set_fraction(finding.seconds * diagnosis.prediction.steps_per_second /
+                    diagnosis.prediction.scenario.workers);
+    if (finding.device >= 0) to.set_device(finding.device);
+    if (finding.change.has_value()) to.set_change(WireOf(kWhatIfs, *finding.change));
+    to.set_ratio(finding.ratio);
+    to.set_text(finding.text);
+  }
   for (const WhatIfAnswer& what_if : diagnosis.what_ifs) *wire.add_what_ifs() = WireChange(what_if);
   for (const WhatIfLeftOut& left_out : diagnosis.left_out) {
     v1::LeftOutChange& to = *wire.add_left_out();

@@ -339,6 +339,9 @@ PipelineDraft FromWire(const v1::Pipeline& wire, const std::string& path, FaultL
   if (wire.has_latency_seconds()) draft.latency_seconds = wire.latency_seconds();
   draft.reduction = CoreOf(kPipelineReductions, wire.reduction(), at("reduction"), faults);
   draft.step_barrier = wire.step_barrier();
+  if (wire.has_gradient_element_bytes())
+    draft.gradient_element_bytes = wire.gradient_element_bytes();
+  if (wire.has_nodes_per_replica()) draft.nodes_per_replica = wire.nodes_per_replica();
   return draft;
 }
 
@@ -361,6 +364,9 @@ v1::Pipeline ToWire(const Pipeline& pipeline) {
   wire.set_latency_seconds(pipeline.latency_seconds);
   wire.set_reduction(WireOf(kPipelineReductions, pipeline.reduction));
   wire.set_step_barrier(pipeline.step_barrier);
+  if (pipeline.reduction == PipelineReduction::kMegatronBuckets)
+    wire.set_gradient_element_bytes(pipeline.gradient_element_bytes);
+  if (pipeline.nodes_per_replica > 1) wire.set_nodes_per_replica(pipeline.nodes_per_replica);
   return wire;
 }
 
@@ -382,7 +388,7 @@ std::optional<double> FromWire(const google::protobuf::Duration& wire, const std
                         std::abs(int64_t{wire.nanos()}) < kNanosPerSecond;
   if (!same_sign || !in_range) {
     faults.Add(path, absl::StrCat(wire.seconds(), " seconds and ", wire.nanos(),
-                                  " nanos are no valid duration"));
+                                  " nanos are not a valid duration"));
     return std::nullopt;
   }
   return static_cast<double>(wire.seconds()) + static_cast<double>(wire.nanos()) * 1e-9;

@@ -368,6 +368,7 @@ v1::OneMoreWorker WireMore(const OneMoreWorker& more, const std::vector<std::str
   v1::OneMoreWorker wire;
   wire.set_utility_gain(more.utility_gain);
   wire.set_objective_gain(more.objective_gain);
+  wire.set_devices(more.devices);
   for (const OneMoreWorker::Change& change : more.changes) {
     v1::AllocationChange& changed = *wire.add_changes();
     changed.set_id(job_ids[change.job]);
@@ -390,6 +391,7 @@ AllocateWorkersCall FromWire(const v1::AllocateWorkersRequest& wire) {
     call.draft.capacity = ClusterCapacity{.workers = wire.capacity().workers()};
     if (wire.capacity().has_parameter_servers())
       call.draft.capacity->servers = wire.capacity().parameter_servers();
+    if (wire.capacity().has_devices()) call.draft.capacity->devices = wire.capacity().devices();
   }
   call.draft.objective = CoreOf(kAllocationObjectives, wire.objective(), "objective", faults)
                              .value_or(AllocationObjective::kTotalUtility);
@@ -410,6 +412,7 @@ v1::AllocateWorkersResponse ToWire(const AllocateWorkersAnswer& answer) {
   wire.set_objective_value(answer.answer.objective_value);
   wire.set_workers(answer.answer.workers);
   wire.set_parameter_servers(answer.answer.servers);
+  wire.set_devices(answer.answer.devices);
   *wire.mutable_one_more_worker() = WireMore(answer.answer.one_more_worker, answer.job_ids);
   wire.set_infeasible_reason(answer.answer.infeasible_reason);
   *wire.mutable_simulation() = ToWire(answer.answer.simulation, answer.context.engine_seconds);

@@ -16,9 +16,11 @@ namespace stepcast::server {
 
 namespace {
 
-// Of one worker in all its runs; where no length was asked for, in the longest there may be.
+// Of one worker in all its runs; where no length was asked for, in the longest there may be. Of a
+// pipeline those of an answer, which does not grow with its replicas.
 double OfOneWorker(const Profile& profile, const SimulationOptions& options,
                    const Scenario& scenario) {
+  if (scenario.pipeline.has_value()) return ExpectedEvents(scenario.pipeline->layout, options);
   const SimulationOptions of_runs =
       OptionsOfRuns(options, !scenario.has_servers(), scenario.workers, kAutomaticLengths - 1);
   return static_cast<double>(profile.operations().size()) * of_runs.steps_per_worker *
@@ -46,7 +48,8 @@ double OperationsOf(const Profile& profile, const ThroughputQuery& query) {
 
 double OperationsOf(const Profile& profile, const RecommendationQuery& query) {
   double workers = 0;
-  for (const int32_t count : query.FirstCounts()) workers += count;
+  const bool has_pipeline = query.server_choices.front().pipeline.has_value();
+  for (const int32_t count : query.FirstCounts()) workers += has_pipeline ? 1 : count;
   return workers * static_cast<double>(query.server_choices.size()) *
          OfOneWorker(profile, query.options, query.server_choices.front());
 }
@@ -80,6 +83,9 @@ double OperationsOf(const Profile& profile, const DiagnosisQuery& query) {
   // One worker's runs, those of the job with and without each change, short ones of what is tried
   // in search of the best, and the steps of the path.
   constexpr double kShortRuns = 5;
+  if (query.scenario.pipeline.has_value())
+    return static_cast<double>(1 + kWhatIfCount) *
+           OfOneWorker(profile, query.options, query.scenario);
   const double workers = query.scenario.workers;
   const double of_path = std::min(static_cast<double>(profile.operations().size()) * workers *
                                       static_cast<double>(kPathSteps + kPathWarmup),
@@ -96,6 +102,8 @@ double OperationsOf(const Profile& profile, const StrategyQuery& query) {
 }
 
 double OperationsOf(const Profile& profile, const TraceQuery& query) {
+  if (query.scenario.pipeline.has_value())
+    return OfOneWorker(profile, query.options, query.scenario);
   return query.scenario.workers * OfOneWorker(profile, query.options, query.scenario);
 }
 
@@ -104,7 +112,8 @@ double OperationsOf(const AllocationQuery& query) {
   for (const absl::StatusOr<AllocationJob>& job : query.jobs) {
     if (!job.ok()) continue;
     double workers = 0;
-    for (const int32_t count : job->worker_counts) workers += count;
+    const bool has_pipeline = job->one_worker.pipeline.has_value();
+    for (const int32_t count : job->worker_counts) workers += has_pipeline ? 1 : count;
     operations += workers * static_cast<double>(job->server_choices.size()) *
                   OfOneWorker(job->profile, query.options, job->server_choices.front());
   }
@@ -114,6 +123,7 @@ double OperationsOf(const AllocationQuery& query) {
 namespace {
 
 Communication CommunicationOf(const Scenario& scenario) {
+  if (scenario.pipeline.has_value()) return Communication::kPipeline;
   return scenario.has_servers() ? Communication::kParameterServers : Communication::kAllReduce;
 }
 
@@ -134,7 +144,7 @@ Communication CommunicationOf(const RecommendationQuery& query) {
   return CommunicationOf(query.server_choices.front());
 }
 
-Communication CommunicationOf(const LayoutQuery&) { return Communication::kAllReduce; }
+Communication CommunicationOf(const LayoutQuery&) { return Communication::kPipeline; }
 
 Communication CommunicationOf(const OrderQuery& query) { return CommunicationOf(query.scenario); }
 

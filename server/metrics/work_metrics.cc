@@ -127,7 +127,8 @@ prometheus::Histogram::BucketBoundaries SimulationBuckets() {
 }
 
 // By Communication; as the scenario's fields are named.
-constexpr const char* kCommunicationNames[] = {"parameter_servers", "all_reduce", "both"};
+constexpr const char* kCommunicationNames[] = {"parameter_servers", "all_reduce", "both",
+                                               "pipeline"};
 static_assert(std::size(kCommunicationNames) == std::size(kCommunications));
 
 prometheus::Labels LabelsOf(const SimulatedWork& work) {
@@ -136,14 +137,18 @@ prometheus::Labels LabelsOf(const SimulatedWork& work) {
 }
 
 // False where no call of the method can be of such jobs: orders are of parameter servers, groups,
-// strategies and layouts of all-reduces, and only a cluster or a list of scenarios has jobs of both
-// kinds.
+// and strategies of all-reduces, layouts of pipelines, and only a cluster or a list of scenarios
+// has jobs of several kinds.
 bool Meets(std::string_view method, Communication communication) {
+  const bool is_of_pipelines = method == "RecommendLayout";
+  if (communication == Communication::kPipeline)
+    return is_of_pipelines || (method != "OptimizeOrder" && method != "OptimizeCommunication" &&
+                               method != "OptimizeJob");
+  if (is_of_pipelines) return false;
   if (communication == Communication::kBoth)
     return method == "AllocateWorkers" || method == "PredictThroughput";
   if (communication == Communication::kAllReduce) return method != "OptimizeOrder";
-  return method != "OptimizeCommunication" && method != "OptimizeJob" &&
-         method != "RecommendLayout";
+  return method != "OptimizeCommunication" && method != "OptimizeJob";
 }
 
 }  // namespace

@@ -90,12 +90,15 @@ class Collector {
       workers_ = counts_.back();
       step_seconds_ = MeanStepSeconds(*prediction_.predictions().rbegin());
     }
-    if (IsAllReduce(prediction_.predictions(0))) {
-      CollectTuning();
-    } else {
-      CollectOrders();
+    // What else there is of pipelines are layouts.
+    if (!HasPipeline()) {
+      if (IsAllReduce(prediction_.predictions(0))) {
+        CollectTuning();
+      } else {
+        CollectOrders();
+      }
+      CollectTheOtherKind();
     }
-    CollectTheOtherKind();
     CollectModels();
     CollectDiagnosis();
     CollectTimeline();
@@ -303,11 +306,23 @@ class Collector {
     data_["diagnosis"] = JsonOf(*reply);
   }
 
+  bool HasPipeline() const { return prediction_.predictions(0).scenario().pipeline().stages() > 0; }
+
+  // What a trace shows of a step: each operation of every worker, or each computation of a few
+  // replicas, its transfer and the arrow.
+  int64_t TracedOfStep() const {
+    if (!HasPipeline()) return operations_ * workers_;
+    constexpr int64_t kReplicas = 4;
+    constexpr int64_t kOfMicroBatch = 15;
+    const v1::Pipeline& pipeline = prediction_.predictions(0).scenario().pipeline();
+    return kReplicas * kOfMicroBatch * pipeline.stages() * std::max(pipeline.chunks(), 1) *
+           pipeline.micro_batches();
+  }
+
   void CollectTimeline() {
     auto request = Ask<v1::GenerateTraceRequest>();
     SetChosen(*request.mutable_scenario());
-    const int64_t steps =
-        std::clamp<int64_t>(kTracedOperations / (operations_ * workers_), 1, kTracedSteps);
+    const int64_t steps = std::clamp<int64_t>(kTracedOperations / TracedOfStep(), 1, kTracedSteps);
     request.clear_options();
     request.mutable_options()->set_steps_per_worker(static_cast<int32_t>(steps));
     if (subject_.question.options().has_seed())

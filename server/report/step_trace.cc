@@ -80,7 +80,7 @@ absl::Status StepTrace::TakeEvent() {
   if (at != std::string::npos && std::atoi(object_.c_str() + at + kProcess.size()) != kFirstWorker)
     return absl::OkStatus();
   const json event = json::parse(object_, nullptr, /*allow_exceptions=*/false);
-  if (event.is_discarded()) return Unreadable("an event is no JSON");
+  if (event.is_discarded()) return Unreadable("an event is not JSON");
   if (IntegerAt(event, "pid") != kFirstWorker) return absl::OkStatus();
   const json args = event.value("args", json::object());
   const auto thread = static_cast<int32_t>(IntegerAt(event, "tid"));
@@ -88,7 +88,10 @@ absl::Status StepTrace::TakeEvent() {
     if (TextAt(event, "name") == "thread_name") lanes_[thread] = TextAt(args, "name");
     return absl::OkStatus();
   }
-  const std::string kind = TextAt(event, "cat");
+  if (TextAt(event, "ph") != "X") return absl::OkStatus();
+  // Of a pipeline's device the part of a micro-batch.
+  const std::string part = TextAt(args, "part");
+  const std::string kind = part.empty() ? TextAt(event, "cat") : part;
   const double start = NumberAt(event, "ts");
   const bool is_step = kind == "step";
   const int64_t bytes = IntegerAt(args, "bytes");
@@ -144,8 +147,9 @@ absl::StatusOr<StepTimeline> StepTrace::StepNearest(double seconds) const {
         {.lane = lane_of[event.thread],
          .name = names.IndexOf(names_.all[static_cast<size_t>(event.name)]),
          .kind = event.kind,
-         .start_ns = event.start_ns - chosen.start_ns,
-         .length_ns = event.end_ns - event.start_ns,
+         // A pipeline's first devices may begin a step before the last have ended the one before.
+         .start_ns = std::max<int64_t>(0, event.start_ns - chosen.start_ns),
+         .length_ns = event.end_ns - std::max(event.start_ns, chosen.start_ns),
          .size_bytes = event.size_bytes});
   }
   timeline.names = std::move(names.all);

@@ -32,7 +32,8 @@ struct StepTimeline {
   int64_t length_ns = 0;
   std::vector<std::string> lanes;
   std::vector<std::string> names;
-  std::vector<std::string> kinds;     // transfer, parsing, collective, computation
+  std::vector<std::string>
+      kinds;  // transfer, parsing, collective, computation, or a pipeline's part
   std::vector<Operation> operations;  // by start; a transfer in several services is there as often
   int64_t operations_left_out = 0;    // beyond kMaxShownOperations
 };

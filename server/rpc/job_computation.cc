@@ -86,6 +86,8 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request,
       return WorkOf(handler.DiagnoseJob(FromWire(job.diagnose_job())), options);
     case v1::StartJobRequest::kOptimizeJob:
       return WorkOf(handler.OptimizeJob(FromWire(job.optimize_job())), options);
+    case v1::StartJobRequest::kRecommendLayout:
+      return WorkOf(handler.RecommendLayout(FromWire(job.recommend_layout())), options);
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }

@@ -10,6 +10,7 @@ import unittest
 import uuid
 
 from optimize_test import training
+from pipeline_test import layers
 from sample import recorded, small
 from stepcastd import PATIENCE_SECONDS, Server, ServerTest, eventually
 
@@ -77,6 +78,7 @@ class ComputedJobTest(JobCommandTest):
             "compare": ["compare", self.small, "--workers", "1-2", "--steps", "100"],
             "diagnose": ["diagnose", self.small, "--workers", "2", "--steps", "100"],
             "optimize": ["optimize", self.write("collectives.json", training()), "--workers", "2", "--steps", "60"],
+            "layout": ["layout", self.write("layers.json", layers(4)), "--devices", "4", "--memory", "80GB", "--micro-batches", "8"],
         }
 
     def test_a_job_prints_what_the_call_prints_byte_for_byte(self):

@@ -10,6 +10,7 @@ const HELD_BACK = {SLOWEST_WORKER: 'the slowest worker', HOST: 'hosts of the wor
 const CHANGED = {NO_STRAGGLERS: 'as fast as the best', NO_HOST_WAIT: 'never waited for', NO_LATENCY: 'none'};
 
 function bottleneckOf(prediction) {
+  if (prediction.pipeline) return PIPELINE_PARTS[prediction.pipeline.bottleneck] ?? 'unknown';
   if (RESOURCES[prediction.bottleneck]) return `${RESOURCES[prediction.bottleneck]} ${prediction.bottleneckIndex ?? 0}`;
   if (prediction.bottleneckChange === 'NO_STRAGGLERS') return HELD_BACK.SLOWEST_WORKER;
   if (prediction.bottleneckChange === 'NO_HOST_WAIT') return HELD_BACK.HOST;
@@ -20,6 +21,8 @@ function bottleneckOf(prediction) {
 
 // What the change of the bottleneck would bring; empty where it was not computed.
 function bottleneckGain(prediction) {
+  const {pipeline} = prediction;
+  if (pipeline) return `${formatSigned(pipeline.bottleneckGain ?? 0)} if ${PIPELINE_CHANGES[pipeline.bottleneck] ?? 'changed'}`;
   if (prediction.bottleneckGain === undefined) return '';
   const percent = 100 * prediction.bottleneckGain;
   const ofServers = prediction.bottleneckChange === 'LINKS_TWICE_AS_FAST' && !prediction.collectives;
@@ -46,6 +49,7 @@ const rateOf = (prediction) => prediction.examplesPerSecond ?? 0;
 // is only sent, and the rest, which is waiting.
 function partsOf(prediction) {
   const step = seconds(prediction.stepTime?.mean);
+  if (prediction.pipeline) return pipelineParts(prediction, step);
   const collectives = prediction.collectives;
   if (collectives) {
     const exposed = collectives.exposedSeconds ?? 0;
@@ -71,6 +75,7 @@ for (const [i, subject] of subjects.entries()) {
   subject.predictions.sort((a, b) => workersOf(a) - workersOf(b));
   subject.values = subject.predictions.map(workersOf);
   subject.isAllReduce = Boolean(subject.predictions[0].scenario.allReduce);
+  subject.isPipeline = Boolean(subject.predictions[0].scenario.pipeline);
   subject.workers = subject.chosen ? workersOf(subject.chosen) : subject.values[subject.values.length - 1];
   subject.chosen ??= subject.predictions.find((each) => workersOf(each) === subject.workers);
   subject.at = (workers) => subject.predictions.find((each) => workersOf(each) === workers);
@@ -132,7 +137,8 @@ function tiles(subject) {
       tile('Speed-up', `${formatNumber(chosen.speedup ?? 0)}×`, 'over one worker'),
       tile('Efficiency', formatPercent(chosen.scalingEfficiency ?? 0), 'of linear scaling'),
       tile('A step takes', formatSeconds(parts.step), `predicted, on average; ${formatPercent(parts.step ? parts.computation / parts.step : 0)} of it computation`),
-      tile('Bottleneck', sentenceCase(bottleneckOf(chosen)), [bottleneckGain(chosen), mostUsed(chosen)].filter(Boolean).join('; ')),
+      tile('Bottleneck', sentenceCase(bottleneckOf(chosen)), [bottleneckGain(chosen), subject.isPipeline ? '' : mostUsed(chosen)].filter(Boolean).join('; ')),
+      subject.isPipeline ? tile('Devices', formatShort(Number(chosen.devices ?? 0)), `${plural(workersOf(chosen), 'replica')} of ${Number(chosen.devices ?? 0) / workersOf(chosen)}`) : null,
       recommendation?.duration ? tile('Time', formatSeconds(seconds(recommendation.duration)), 'for the examples that are left') : null,
       recommendation?.cost !== undefined ? tile('Cost', `${formatNumber(recommendation.cost)} ${recommendation.currencyCode ?? ''}`, 'of the examples that are left') : null);
 }
@@ -140,7 +146,7 @@ function tiles(subject) {
 function about(subject) {
   const {profile} = subject;
   return [profile.model && profile.model !== subject.label ? profile.model : '', profile.framework, `${plural(profile.batchSize ?? 1, 'example')} a worker and step`,
-    subject.isAllReduce ? 'gradients meet in all-reduces' : `${plural(subject.chosen.scenario.parameterServers?.servers ?? 1, 'parameter server')}`,
+    subject.isPipeline ? layoutText(subject.chosen.scenario.pipeline) : subject.isAllReduce ? 'gradients meet in all-reduces' : `${plural(subject.chosen.scenario.parameterServers?.servers ?? 1, 'parameter server')}`,
     formatRate(subject.chosen.scenario.bandwidthBytesPerSecond ?? 0)].filter(Boolean).join(' · ');
 }
 
@@ -195,7 +201,7 @@ function answer() {
           tiles(subject), element('p', {class: 'about'}, about(subject)), assumed(subject)))), provenance(), notice);
 }
 
-const SHORT = {finds: 'What would help', throughput: 'Throughput', efficiency: 'Efficiency', 'step-time': 'Step time', diagnosis: 'What holds it back', timeline: 'One step', cost: 'Cost', alternatives: 'Alternatives', confidence: 'How sure', assumptions: 'Assumptions'};
+const SHORT = {finds: 'What would help', throughput: 'Throughput', efficiency: 'Efficiency', 'step-time': 'Step time', pipeline: 'Pipeline', diagnosis: 'What holds it back', timeline: 'One step', cost: 'Cost', alternatives: 'Alternatives', confidence: 'How sure', assumptions: 'Assumptions'};
 
 // A section with its title, what it says in a sentence, and its parts.
 function section(id, title, sentence, ...parts) {
@@ -360,29 +366,33 @@ function stepLengths(subject) {
 function stepTime() {
   const most = d3.max(subjects.flatMap((subject) => subject.predictions), (prediction) => partsOf(prediction).step);
   const axis = secondsAxis(most);
-  const parts = [['computation', 'computation', 'part-computation'], ['exposed communication', 'exposed', 'part-exposed'], ['waiting', 'waiting', 'part-waiting']];
-  const share = (found, key) => formatPercent(found.step ? found[key] / found.step : 0);
+  const hasPipelines = subjects.every((subject) => subject.isPipeline);
+  const parts = hasPipelines ? STEP_PARTS : [['computation', 'computation', 'part-computation'], ['exposed communication', 'exposed', 'part-exposed'], ['waiting', 'waiting', 'part-waiting']];
+  const share = (found, key) => formatPercent(found.step ? (found[key] ?? 0) / found.step : 0);
   const sentence = (prediction) => {
     const found = partsOf(prediction);
-    return `${plural(workersOf(prediction), 'worker')}: a step takes ${formatSeconds(found.step)}: ${share(found, 'computation')} computation, ${share(found, 'exposed')} exposed communication, ${share(found, 'waiting')} waiting`;
+    return `${plural(workersOf(prediction), 'worker')}: a step takes ${formatSeconds(found.step)}: ${parts.map(([name, key]) => `${share(found, key)} ${name}`).join(', ')}`;
   };
   const waits = subjects.every((subject) => subject.isAllReduce) ? 'waiting for the slowest worker' : 'waiting for servers and for other workers';
-  return section('step-time', 'Where a step’s time goes', `Exposed is communication beside which a worker computes nothing; what is left is ${waits}.`,
+  const lead = hasPipelines ? 'Of the mean device: the step is simulated without its reasons to wait, which come back one by one in this order, each worth what the step grows by.'
+    : `Exposed is communication beside which a worker computes nothing; what is left is ${waits}.`;
+  return section('step-time', 'Where a step’s time goes', lead,
       legend(parts.map(([name, , style]) => ({name: name === 'waiting' ? waits : name, style, shape: 'area'}))),
       each((subject) => [
         stackChart({label: `Time of a step over numbers of workers${isComparison ? `, ${subject.name}` : ''}`, yTitle: `${axis.unit} a step`, format: axis.format,
-          parts: parts.map(([name, key, style]) => ({name, style, of: (i) => partsOf(subject.predictions[i])[key]})), values: subject.values, start: subject.workers, text: (i) => sentence(subject.predictions[i])}),
+          parts: parts.map(([name, key, style]) => ({name, style, of: (i) => partsOf(subject.predictions[i])[key] ?? 0})), values: subject.values, start: subject.workers, text: (i) => sentence(subject.predictions[i])}),
         numbersTable(`where a step’s time goes${isComparison ? `, ${subject.name}` : ''}`, ['workers', 'step, mean', ...parts.map(([name]) => name), 'step, median', '95 % of steps within', '99 %'],
             subject.predictions.map((prediction) => {
               const found = partsOf(prediction);
-              return [String(workersOf(prediction)), formatSeconds(found.step), ...parts.map(([, key]) => `${formatSeconds(found[key])} (${share(found, key)})`),
+              return [String(workersOf(prediction)), formatSeconds(found.step), ...parts.map(([, key]) => `${formatSeconds(found[key] ?? 0)} (${share(found, key)})`),
                 formatSeconds(seconds(prediction.stepTime?.p50)), formatSeconds(seconds(prediction.stepTime?.p95)), formatSeconds(seconds(prediction.stepTime?.p99))];
             })),
         stepLengths(subject)].flat()));
 }
 
 const PATH_KINDS = {COMPUTATION: 'computation', SERVER: 'parameter servers', COMMUNICATION: 'communication', WAITING: 'waiting for the slowest', GAP: 'gaps'};
-const CHANGES = {NO_STRAGGLERS: 'no stragglers', LINKS_TWICE_AS_FAST: 'links twice as fast', NO_LATENCY: 'no latency', COMPUTATION_TWICE_AS_FAST: 'computation twice as fast', ONE_WORKER_FEWER: 'one worker fewer', BEST_BUCKETS: 'best buckets', BEST_TRANSFER_ORDER: 'best transfer order', SERVERS_TWICE_AS_FAST: 'servers twice as fast', NO_HOST_WAIT: 'no waiting for hosts'};
+const CHANGES = {NO_STRAGGLERS: 'no stragglers', LINKS_TWICE_AS_FAST: 'links twice as fast', NO_LATENCY: 'no latency', COMPUTATION_TWICE_AS_FAST: 'computation twice as fast', ONE_WORKER_FEWER: 'one worker fewer', BEST_BUCKETS: 'best buckets', BEST_TRANSFER_ORDER: 'best transfer order', SERVERS_TWICE_AS_FAST: 'servers twice as fast', NO_HOST_WAIT: 'no waiting for hosts',
+  EQUAL_STAGES: 'equal stages', FREE_TRANSFERS: 'free transfers', FREE_REDUCTIONS: 'free reductions', NO_STEP_END: 'no end of the step', TWICE_THE_MICRO_BATCHES: 'twice the micro-batches', TWICE_THE_CHUNKS: 'twice the chunks', EAGER_RECEIVES: 'eager receives'};
 
 // A critical path in a sentence; `nameOf` a worker.
 function pathSentence(found, nameOf) {
@@ -430,7 +440,8 @@ function recordedJob(subject, recording) {
 }
 
 function diagnosis() {
-  return section('diagnosis', 'What holds it back', 'The critical path goes back from what ended last to what that waited for the longest, through all workers. Each change is simulated with the same random choices.',
+  const path = subjects.every((subject) => subject.isPipeline) ? '' : 'The critical path goes back from what ended last to what that waited for the longest, through all workers. ';
+  return section('diagnosis', 'What holds it back', `${path}Each change is simulated with the same random choices.`,
       each((subject) => {
         const found = subject.diagnosis;
         if (!found) return missing(subject.missing.diagnosis);
@@ -441,13 +452,14 @@ function diagnosis() {
         return [
           ...(found.recording ? recordedJob(subject, found.recording) : []),
           subheading(`With ${plural(workers, 'worker')}`),
-          element('p', {}, `The critical path of a simulated step takes ${pathSentence(found, (worker) => `worker ${worker} (of 0 to ${workers - 1})`)}.`),
+          ...(subject.isPipeline ? findingsOf(found, isComparison ? `, ${subject.name}` : '')
+            : [element('p', {}, `The critical path of a simulated step takes ${pathSentence(found, (worker) => `worker ${worker} (of 0 to ${workers - 1})`)}.`)]),
           dotChart({label: `Examples per second with ${plural(workers, 'worker')}, as it is and with each change`, xTitle: 'examples/s', format: formatShort, rows}),
           numbersTable(`what would help${isComparison ? `, ${subject.name}` : ''}`, ['change', 'examples/s', 'gain', 'interval'],
               changes.map((change) => [CHANGES[change.change] ?? change.change, formatNumber(rateOf(change.prediction)), formatSigned((change.ratio ?? 0) - 1), formatInterval(change.ratioInterval, (ratio) => formatSigned(ratio - 1))])),
           ...(found.whatIfs || []).filter((change) => change.setting || change.groups).map((change) => element('p', {class: 'about'},
               `${CHANGES[change.change] ?? change.change}: ${[change.groups && plural(change.groups.length, 'bucket'), change.setting].filter(Boolean).join('; ')}.`)),
-          operationsTable(`longest operations of the path${isComparison ? `, ${subject.name}` : ''}`, found),
+          ...(subject.isPipeline ? [] : [operationsTable(`longest operations of the path${isComparison ? `, ${subject.name}` : ''}`, found)]),
           ...(found.leftOut || []).map((left) => element('p', {class: 'about'}, `Not tried: ${CHANGES[left.change] ?? left.change} (${left.reason}).`))];
       }));
 }
@@ -457,11 +469,11 @@ function timeline() {
   return section('timeline', 'One step, lane by lane',
       'A step of one worker as it was simulated, the one nearest to the mean. Ctrl and the wheel zoom, dragging moves; on the keyboard + and −, the arrows, N and P.',
       each((subject) => {
-        const found = subject.timeline;
-        if (!found) return missing(subject.missing.timeline);
+        if (!subject.timeline) return missing(subject.missing.timeline);
+        const found = subject.isPipeline ? withDevicesOnly(subject.timeline) : subject.timeline;
         const label = `One step of one worker of ${found.workers}${isComparison ? `, ${subject.name}` : ''}`;
         return [
-          legend(kindsOf(found).map((kind) => ({name: kind, style: `kind-${kind}`, shape: 'area'}))),
+          legend(kindsOf(found).map((kind) => ({name: kind, style: kindStyle(kind), shape: 'area'}))),
           timelineChart(found, label),
           element('p', {class: 'about'}, `Step ${found.step + 1} of the first of ${plural(found.workers, 'worker')}, ${formatSeconds(found.lengthNs * 1e-9)} long; of ${plural(found.stepsFound, 'simulated step')} the nearest to the predicted ${formatSeconds(partsOf(subject.chosen).step)}.` +
               (found.leftOut ? ` ${found.leftOut} operations at its end are left out.` : '')),
@@ -474,7 +486,8 @@ function timeline() {
 function hourly(prices, scenario) {
   const workers = scenario.workers ?? 1;
   const perNode = scenario.allReduce?.workersPerNode ?? 1;
-  return (prices.workerHour ?? 0) * workers + (prices.parameterServerHour ?? 0) * (scenario.parameterServers?.servers ?? 0) + (prices.nodeHour ?? 0) * Math.ceil(workers / perNode);
+  const nodes = (scenario.pipeline?.nodesPerReplica ?? 1) > 1 ? workers * scenario.pipeline.nodesPerReplica : Math.ceil(workers / perNode);
+  return (prices.workerHour ?? 0) * workers + (prices.parameterServerHour ?? 0) * (scenario.parameterServers?.servers ?? 0) + (prices.nodeHour ?? 0) * nodes;
 }
 
 function cost() {
@@ -588,8 +601,9 @@ function otherKind(subject) {
 }
 
 function alternatives() {
+  if (subjects.every((subject) => subject.isPipeline)) return null;
   return section('alternatives', 'What else could be done', 'The same machines and the same model, used in another way.',
-      each((subject) => [...(subject.isAllReduce ? tuning(subject) : orders(subject)), ...otherKind(subject)]));
+      each((subject) => (subject.isPipeline ? [missing('of pipelines layouts are the alternatives: stepcast layout ranks them.')] : [...(subject.isAllReduce ? tuning(subject) : orders(subject)), ...otherKind(subject)])));
 }
 
 // Warnings of all predictions, each text once, with the numbers of workers it is about.
@@ -615,7 +629,7 @@ function ranges(counts) {
   return texts.join(', ');
 }
 
-const MODELS = {QUEUEING: 'queueing network (Lin et al.)', CYNTHIA: 'Cynthia', CYNTHIA_HALVED: 'Cynthia, halved', COARSE_TENSORS: 'coarse tensors (Daydream)', POLLUX: 'Pollux, fitted', NO_OVERLAP: 'no overlap', PALEO: 'Paleo'};
+const MODELS = {QUEUEING: 'queueing network (Lin et al.)', CYNTHIA: 'Cynthia', CYNTHIA_HALVED: 'Cynthia, halved', COARSE_TENSORS: 'coarse tensors (Daydream)', POLLUX: 'Pollux, fitted', NO_OVERLAP: 'no overlap', PALEO: 'Paleo', BUBBLE_FORMULA: 'the bubble formula', LINEAR_SCALING: 'linear scaling', SIMAI: 'SimAI’s sum'};
 
 function models(subject) {
   const found = subject.models;
@@ -724,7 +738,7 @@ function assumptions() {
 }
 
 function show() {
-  const parts = [finds(), throughput(), efficiency(), stepTime(), diagnosis(), timeline(), cost(), alternatives(), confidence(), assumptions()].filter(Boolean);
+  const parts = [finds(), throughput(), efficiency(), stepTime(), pipelineSection(), diagnosis(), timeline(), cost(), alternatives(), confidence(), assumptions()].filter(Boolean);
   const links = parts.map((part) => element('li', {}, element('a', {href: `#${part.id}`}, part.dataset.short)));
   const versions = [...new Set(subjects.map((subject) => subject.prediction.engineVersion))].join(', ');
   document.body.append(

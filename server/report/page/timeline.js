@@ -4,12 +4,14 @@ const LANE_HEIGHT = 30;
 const LANE_NAME = 16;  // the line above a lane that names it
 const ZOOM_KEYS = {'+': 2, '=': 2, '-': 0.5, '_': 0.5};
 
+const kindStyle = (kind) => `kind-${kind.replace(/[^a-z]/g, '')}`;
+
 // `timeline`: {lanes, names, kinds, operations: [[lane, name, kind, start, length, bytes]] in
 // nanoseconds, lengthNs}. Drawn is what is wide enough to be seen: neighbours of about a
 // pixel are one bar.
 function timelineChart(timeline, label) {
   const {lanes, names, kinds, operations, lengthNs} = timeline;
-  const styles = kinds.map((kind) => `kind-${kind.replace(/[^a-z]/g, '')}`);
+  const styles = kinds.map(kindStyle);
   const byLane = lanes.map((_, lane) => operations.filter((operation) => operation[0] === lane));
   const last = d3.max(operations, (operation) => operation[3] + operation[4]) || lengthNs;
   const margin = {left: 8, right: 8, top: 4, bottom: 40};

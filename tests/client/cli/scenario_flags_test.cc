@@ -118,8 +118,12 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
     EXPECT_THAT(Parse({"--algorithm", name}),
                 Says<v1::Scenario>(absl::StrCat("all_reduce { algorithm: ", field, " }")));
   }
-  EXPECT_THAT(Parse({"--sharding", "full"}),
-              Says<v1::Scenario>(R"pb(all_reduce { sharding: FULL })pb"));
+  for (const auto& [name, field] :
+       {std::pair("full", "FULL"), std::pair("fsdp", "FULL"), std::pair("zero3", "FULL"),
+        std::pair("zero2", "GRADIENTS"), std::pair("zero1", "OPTIMIZER")}) {
+    EXPECT_THAT(Parse({"--sharding", name}),
+                Says<v1::Scenario>(absl::StrCat("all_reduce { sharding: ", field, " }")));
+  }
   EXPECT_THAT(Parse({"--horovod-fusion", "64MiB", "--horovod-cycle", "5ms"}),
               Says<v1::Scenario>(
                   R"pb(all_reduce { horovod { fusion_bytes: 67108864 cycle_seconds: 0.005 } })pb"));

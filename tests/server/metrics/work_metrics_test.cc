@@ -99,8 +99,13 @@ TEST(SimulationMetricsTest, EachMethodHasASeriesForEachKindOfJobThatItTakes) {
   for (const char* method : {"RecommendWorkers", "GenerateTrace", "CompareModels", "DiagnoseJob"}) {
     EXPECT_THAT(text, HasSubstr(series("parameter_servers", method)));
     EXPECT_THAT(text, HasSubstr(series("all_reduce", method)));
+    EXPECT_THAT(text, HasSubstr(series("pipeline", method)));
     EXPECT_THAT(text, Not(HasSubstr(series("both", method))));
   }
+  EXPECT_THAT(text, HasSubstr(series("pipeline", "RecommendLayout")));
+  EXPECT_THAT(text, Not(HasSubstr(series("all_reduce", "RecommendLayout"))));
+  for (const char* method : {"OptimizeOrder", "OptimizeCommunication", "OptimizeJob"})
+    EXPECT_THAT(text, Not(HasSubstr(series("pipeline", method))));
   EXPECT_THAT(text, Not(HasSubstr(series("all_reduce", "OptimizeOrder"))));
   EXPECT_THAT(text, HasSubstr(series("all_reduce", "OptimizeCommunication")));
   EXPECT_THAT(text, Not(HasSubstr(series("parameter_servers", "OptimizeCommunication"))));
