@@ -254,6 +254,41 @@ TEST(SummedServersTest, TheForwardPassOfALayerWaitsForItsOwnSumOnly) {
   }
 }
 
+// The same job written out with uploads and downloads, of unlike workers on links of every kind.
+TEST(SummedServersTest, AJobOfAllReducesIsTheJobOfServersThatItMeans) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed, 47});
+    const std::vector<Layer> layers = RandomLayers(random);
+    JobBuilder job;
+    std::vector<int32_t> summed(layers.size());
+    int32_t last = -1;
+    for (size_t i = layers.size(); i > 0; --i) {
+      last = job.Compute(layers[i - 1].backward_ns,
+                         last < 0 ? JobBuilder::Waits{} : JobBuilder::Waits{last});
+      const std::string name = std::to_string(i);
+      const int32_t upload = job.Upload(layers[i - 1].bytes, {last}, 0, name);
+      summed[i - 1] = job.Download(layers[i - 1].bytes, {upload}, 0, name);
+    }
+    std::vector<int32_t> updated(layers.size());
+    for (size_t i = layers.size(); i > 0; --i) updated[i - 1] = job.Compute(0, {summed[i - 1]});
+    for (size_t i = 0; i < layers.size(); ++i)
+      last = job.Compute(layers[i].forward_ns, {last, summed[i], updated[i]});
+    ParameterServersDraft how{.servers = 1};
+    if (random.Below(2) == 0)
+      how.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1.3e-10, .seconds = 1.7e-6};
+    if (random.Below(2) == 0) how.multiplexing = WindowDraft{.bytes = 300'000};
+    if (random.Below(3) == 0) how.link_sharing = FirstCome{};
+    if (random.Below(3) == 0) how.link_sharing = TurnsDraft{.bytes = 70'000};
+    if (random.Below(2) == 0) how.partition_bytes = 400'000;
+    ScenarioDraft draft = Summed(static_cast<int32_t>(2 + random.Below(4)), how);
+    for (int32_t left = *draft.workers; left > 0; --left)
+      draft.worker_groups.push_back({.count = 1, .compute_speed_factor = 0.3 + random.Unit()});
+    ASSERT_EQ(RunOf(AllReduced(layers, 0), draft, 4).result.step_ends,
+              RunOf(job.Build(), draft, 4).result.step_ends);
+  }
+}
+
 // The update of each gradient follows its download, on the worker.
 TEST(SummedServersTest, TheOptimizerOfAllGradientsBecomesAnUpdateOfEach) {
   const std::vector<Layer> layers = {{.forward_ns = 1000, .backward_ns = 500, .bytes = 100},
