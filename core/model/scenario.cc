@@ -324,6 +324,7 @@ class ScenarioResolver {
     ResolveMultiplexing();
     ResolveLinkSharing();
     ResolveTransferOrder();
+    ResolvePartition();
     scenario_.communication = std::move(servers_);
   }
 
@@ -488,6 +489,24 @@ class ScenarioResolver {
       faults_.Add("parameter_servers.transfer_order",
                   "RECORDED, and the profile is of workers that meet in collectives: no transfer "
                   "was recorded");
+    }
+  }
+
+  void ResolvePartition() {
+    if (!asked_.partition_bytes.has_value()) return;
+    constexpr char kPath[] = "parameter_servers.partition_bytes";
+    servers_.partition_bytes = CheckedBytes(kPath, *asked_.partition_bytes, 1);
+    if (servers_.partition_bytes == 0) return;
+    int64_t parts = 0;
+    for (const Operation& operation : profile_.operations()) {
+      if (!Travels(operation)) continue;
+      const int64_t ways = operation.resource == Resource::kCollective ? 2 : 1;
+      parts += ways * ((operation.size_bytes - 1) / servers_.partition_bytes + 1);
+      if (parts <= limits_.max_turns) continue;
+      faults_.Add(kPath, absl::StrCat(servers_.partition_bytes, " makes ", parts,
+                                      " parts or more of a step's tensors, which is above the ",
+                                      "limit max_turns = ", limits_.max_turns));
+      return;
     }
   }
 

@@ -155,7 +155,7 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(
 
 bool RankedGraph::SharedBy(const Scenario& a, const Scenario& b) {
   if (!HaveSameJobProgram(a, b)) return false;
-  return !a.has_servers() || (a.is_synchronous() == b.is_synchronous() &&
+  return !a.has_servers() || (a.servers().synchronization == b.servers().synchronization &&
                               a.servers().transfer_order == b.servers().transfer_order &&
                               a.servers().transfer_priorities == b.servers().transfer_priorities);
 }

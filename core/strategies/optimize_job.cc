@@ -222,7 +222,7 @@ class StrategyAdviser {
     return strategy;
   }
 
-  // Every gradient in parts of so many bytes, but for rounding: as BytePS cuts them. None: they are
+  // Every gradient in parts of so many bytes, but for rounding, as BytePS cuts them. None: they are
   // more than are tried, or than were asked for.
   std::optional<Strategy> InParts(int64_t bytes) const {
     Strategy strategy = NothingFused(plan_->profile);
@@ -259,6 +259,7 @@ class StrategyAdviser {
     const auto in_parts = [&](int64_t bytes, const char* name) {
       std::optional<Strategy> strategy = InParts(bytes);
       if (!strategy.has_value()) return;
+      strategy->by_layer = true;
       starts.push_back({.strategy = *std::move(strategy),
                         .is_default = *name != '\0',
                         .name = name,
@@ -266,6 +267,9 @@ class StrategyAdviser {
     };
     in_parts(kBytePsBytes, "BYTEPS");
     for (const int64_t bytes : kPartBytes) in_parts(bytes, "");
+    // In the order of the scenario.
+    if (std::optional<Strategy> strategy = InParts(kBytePsBytes); strategy.has_value())
+      starts.push_back({.strategy = *std::move(strategy)});
     const int32_t servers = query_.scenario.server_count();
     for (const int64_t bytes : kTogetherBytes) {
       starts.push_back({.strategy = Together(bytes, 1)});
@@ -466,6 +470,7 @@ class StrategyAdviser {
   }
 
   void Describe(const Strategy& strategy, const FusionCosts& costs) {
+    answer_.by_layer = strategy.by_layer;
     const std::vector<Operation>& operations = plan_->profile.operations();
     for (const std::vector<int32_t>& group : strategy.fused) {
       NamedFusedOperations& fused = answer_.fused.emplace_back();
@@ -545,6 +550,8 @@ class StrategyAdviser {
     what.push_back(answer_.setting.empty()
                        ? absl::StrCat(gradients, " gradients in ", answer_.tensors.size(), kind)
                        : answer_.setting);
+    if (answer_.by_layer && answer_.setting.empty())
+      what.push_back("what the first layers need first");
     if (parts > 0 && answer_.setting.empty())
       what.push_back(absl::StrCat("some cut in ", parts, " parts"));
     std::string all;

@@ -80,6 +80,7 @@ struct StrategyAnswer {
   // were found; `tensors` is then what most often goes together. Of parameter servers BytePS's,
   // where its parts are what was found.
   std::string setting;
+  bool by_layer = false;  // as in the strategy, which `prediction` has as ranks
   std::vector<ComparedStrategy> compared;
   std::optional<MemoryReport> memory;  // none: nothing is known of what is kept
   SearchStatistics search;
