@@ -66,8 +66,10 @@ class TraceCommand : public Command {
                   "The recording of several workers that the profile holds, as it was recorded, "
                   "its clocks aligned")
         ->excludes(workers);
-    app->add_flag("--no-critical-path", no_critical_path_,
-                  "Without the critical path through all workers, which takes memory");
+    app->add_flag(
+        "--no-critical-path", no_critical_path_,
+        "Without the critical path through all workers, which takes memory (pipelines have "
+        "none)");
     app->add_option("--out", out_, "Where the trace goes (default -, standard output)")
         ->type_name("FILE");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
@@ -86,7 +88,8 @@ class TraceCommand : public Command {
     // Of a recording nothing is assumed; the service refuses what was asked for.
     *request.mutable_scenario() = recording_ ? scenario_.scenario() : scenario_.With(workers_);
     *request.mutable_options() = simulation_.options();
-    request.set_critical_path(!no_critical_path_);
+    // Of pipelines no path is followed.
+    request.set_critical_path(!no_critical_path_ && request.scenario().pipeline().stages() == 0);
     request.set_recording(recording_);
     TraceFile file(out_, session.console.out);
     absl::Status status = [&] {

@@ -227,7 +227,9 @@ class PipelineDiagnostician {
     using Part = PipelineBottleneck;
     using Changes = std::vector<WhatIf>;
     AddPart(Part::kComputation, step * (1 - report.idle_fraction),
-            Changes{WhatIf::kComputationTwiceAsFast, WhatIf::kNoHostWait}, "devices compute");
+            Changes{WhatIf::kComputationTwiceAsFast, WhatIf::kNoHostWait},
+            absl::StrCat("a micro-batch takes a device ", SecondsText(MeanLoad(report)),
+                         " on average, and there are ", pipeline().layout.micro_batches));
     AddPart(Part::kBubble, step * report.bubble_fraction,
             Changes{WhatIf::kTwiceTheMicroBatches, WhatIf::kTwiceTheChunks},
             absl::StrCat("devices wait for the first of ", pipeline().layout.micro_batches,
@@ -235,17 +237,18 @@ class PipelineDiagnostician {
     AddPart(Part::kImbalance, step * report.imbalance_fraction,
             Changes{WhatIf::kEqualStages, WhatIf::kNoStragglers}, ImbalanceText(report));
     AddPart(Part::kTransfers, step * report.transfer_fraction,
-            Changes{WhatIf::kFreeTransfers, WhatIf::kLinksTwiceAsFast, WhatIf::kNoLatency,
-                    WhatIf::kEagerReceives},
-            absl::StrCat("transfers between stages, up to ",
+            Changes{WhatIf::kFreeTransfers, WhatIf::kNoLatency, WhatIf::kEagerReceives},
+            absl::StrCat("up to ",
                          *std::max_element(plan_.output_bytes.begin(), plan_.output_bytes.end()),
-                         " bytes each way and micro-batch, are waited for"));
-    AddPart(Part::kReductions, step * report.reduction_fraction,
-            Changes{WhatIf::kFreeReductions, WhatIf::kLinksTwiceAsFast},
-            absl::StrCat("reductions of gradients over ", query_.scenario.workers,
-                         " replicas are waited for"));
+                         " bytes each way and micro-batch are waited for"));
+    AddPart(
+        Part::kReductions, step * report.reduction_fraction, Changes{WhatIf::kFreeReductions},
+        absl::StrCat("up to ",
+                     *std::max_element(plan_.gradient_bytes.begin(), plan_.gradient_bytes.end()),
+                     " bytes of a device are waited for, which ", query_.scenario.workers,
+                     " replicas reduce"));
     AddPart(Part::kRest, step * report.rest_fraction, Changes{WhatIf::kNoStepEnd},
-            "the end of the step: the optimizer and what follows the last reduction");
+            "the optimizer, and what else follows the last reduction");
     std::stable_sort(diagnosis_.findings.begin(), diagnosis_.findings.end(),
                      [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
     for (PipelineFinding& finding : diagnosis_.findings)
@@ -266,10 +269,15 @@ class PipelineDiagnostician {
     diagnosis_.findings.push_back(std::move(finding));
   }
 
-  std::string ImbalanceText(const PipelineReport& report) const {
+  static double MeanLoad(const PipelineReport& report) {
     double mean = 0;
     for (const PipelineReport::Device& device : report.devices)
       mean += device.micro_batch_seconds / static_cast<double>(report.devices.size());
+    return mean;
+  }
+
+  std::string ImbalanceText(const PipelineReport& report) const {
+    const double mean = MeanLoad(report);
     const PipelineReport::Device& slowest = report.devices[Index(report.slowest_device)];
     const double over = slowest.micro_batch_seconds / mean - 1;
     const bool is_last = report.slowest_device + 1 == pipeline().layout.devices;

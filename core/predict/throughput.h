@@ -129,8 +129,8 @@ struct CollectiveReport {
   std::vector<CollectiveTiming> collectives;   // in the order in which they begin
 };
 
-// The part of a pipeline's step that would shorten it most: computation by a device twice as fast,
-// the others by being gone.
+// The part of a pipeline's step that would shorten it most: computation by devices twice as fast,
+// which halve the bubble and the imbalance, too; the others by being gone.
 enum class PipelineBottleneck : uint8_t {
   kComputation,
   kBubble,

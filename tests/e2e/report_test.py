@@ -13,6 +13,8 @@ import unittest
 
 from compare_test import ALL_REDUCE
 from contract import diagnosis_pb2, json_format, prediction, profile_pb2, recommendation_pb2, scenario_pb2, store
+from layout_test import with_memory
+from pipeline_test import layers
 from sample import message, recorded, small
 from secured import TOKENS, SecuredTest
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
@@ -605,6 +607,35 @@ class BrowserTest(ServerTest):
             self.assertLess(float(slowdown), float(most))
             self.assertAlmostEqual(float(slowdown), 1, delta=0.03)
             self.assertGreater(int(operations), 20)
+
+    def test_a_pipeline_is_drawn_over_time(self):
+        with tempfile.TemporaryDirectory(prefix="stepcast-report-") as folder:
+            profile, out = os.path.join(folder, "layers.json"), os.path.join(folder, "layers.html")
+            with open(profile, "w", encoding="utf-8") as file:
+                json.dump(with_memory(layers(8), 1 << 30), file)
+            done = stepcast("report", profile, "--pipeline", "stages=4,micro-batches=8", "--workers", "1-4", "--out", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(out, encoding="utf-8") as page:
+                (subject,) = data_of(page.read())["subjects"]
+            url = "file://" + out
+            seen = self.look(url)
+        self.check(seen, url)
+        self.assertEqual(subject["missing"], {})
+        told = subject["recommendation"]["prediction"]
+        for visit in seen["visits"]:
+            self.assertEqual(visit["parts"][3:6], ["step-time", "pipeline", "diagnosis"])
+            self.assertNotIn("alternatives", visit["parts"])
+            shares = {row[0]: numbers_in(row[2])[0] for row in visit["tables"]["Parts of a step"]}
+            self.assertEqual(list(shares), ["computation", "bubble", "imbalance", "exposed transfers", "exposed reductions", "end of the step"])
+            self.assertAlmostEqual(sum(shares.values()), 100, delta=3)
+            self.assertAlmostEqual(shares["bubble"], 100 * told["pipeline"]["bubbleFraction"], delta=0.6)
+            # 1F1B holds as many micro-batches as there are devices left: 2 layers of 1 GiB each, and 4 x 4 MB of state.
+            memory = [numbers_in(row[5])[0] for row in visit["tables"]["devices"]]
+            for held, chunks in zip(memory, (4, 3, 2, 1), strict=True):
+                self.assertAlmostEqual(held, 2 * chunks + 16e6 / 2**30, delta=0.002)
+        # One bar a computation, and what is not computed is shaded: four devices, eight micro-batches forward and backward, four ends.
+        operations = [one for one in subject["timeline"]["operations"] if subject["timeline"]["lanes"][one[0]].startswith("device")]
+        self.assertEqual(len(operations), 4 * 8 * 2 + 4)
 
     def test_four_thousand_operations(self):
         with tempfile.TemporaryDirectory(prefix="stepcast-report-") as folder:

@@ -34,6 +34,9 @@ function pipelineChart(timeline, label) {
       svg.append('rect').attr('class', 'idle').attr('x', margin.left).attr('width', Math.max(0, width - margin.left - margin.right)).attr('y', top + 0.5).attr('height', size - 1);
       if (row % named === 0)
         svg.append('text').attr('class', 'lane-name').attr('x', margin.left - 6).attr('y', top + size / 2 + 4).attr('text-anchor', 'end').text(width < NARROW ? name.replace('device ', '') : name);
+      // What the device's own reductions take, beside computation or after it.
+      for (const [on, , , start, length] of timeline.operations)
+        if (timeline.lanes[on] === name.replace('device', 'gradients of')) svg.append('rect').attr('class', 'bar part-reductions').attr('x', x(start)).attr('width', Math.max(0.5, x(start + length) - x(start))).attr('y', top + 0.5).attr('height', size - 1);
       let last = null;
       for (const operation of timeline.operations) {
         const [on, title, kind, start, length] = operation;
@@ -82,19 +85,20 @@ function pipelinePart(subject) {
   const of = isComparison ? `, ${subject.name}` : '';
   const bars = timeline ? timeline.kinds.filter((_, kind) => timeline.operations.some(([lane, , has]) => has === kind && /^device/.test(timeline.lanes[lane]))) : [];
   const inOrder = ['forward', 'backward', 'backward input', 'backward weight', 'rest'].filter((kind) => bars.includes(kind));
+  const reduces = timeline?.lanes.some((name) => /^gradients of/.test(name));
   const memory = devices.some((device) => Number(device.memoryBytes ?? 0) > 0);
   const label = `Devices of one replica over a step${of}`;
   return [
     element('p', {}, `${sentenceCase(layoutText(chosen.scenario.pipeline))}; ${plural(workers, 'replica')}, ${plural(Number(chosen.devices ?? workers), 'device')}. Devices compute for ${formatPercent(1 - (pipeline.idleFraction ?? 0))} of the time; ${bottleneckWithGain(chosen)} would be worth most.`),
     subheading('Devices over one step'),
-    ...(timeline ? [legend([...inOrder.map((kind) => ({name: kind === 'rest' ? 'end of the step' : kind, style: kindStyle(kind), shape: 'area'})), {name: 'idle: bubble and waiting', style: 'part-bubble', shape: 'area'}]), pipelineChart(timeline, label)]
+    ...(timeline ? [legend([...inOrder.map((kind) => ({name: kind === 'rest' ? 'end of the step' : kind, style: kindStyle(kind), shape: 'area'})), ...(reduces ? [{name: 'reductions alone', style: 'part-reductions', shape: 'area'}] : []), {name: 'idle: bubble and waiting', style: 'part-bubble', shape: 'area'}]), pipelineChart(timeline, label)]
       : [missing(subject.missing.timeline)]),
     subheading('What a step is made of'),
-    element('div', {class: 'scroll open', tabindex: 0, role: 'region', 'aria-label': `Table: parts of a step${of}`}, element('table', {}, element('caption', {}, `Parts of a step${of}`),
+    element('div', {class: 'scroll open', tabindex: 0, role: 'region', 'aria-label': `Table: parts of a step${of}`}, element('table', {class: 'step-parts'}, element('caption', {}, `Parts of a step${of}`),
         element('thead', {}, element('tr', {}, ['part', 'a step', 'share'].map((text) => element('th', {scope: 'col'}, text)))),
         element('tbody', {}, STEP_PARTS.map(([name, key, style]) => element('tr', {}, element('th', {scope: 'row'}, element('span', {class: `key ${style}`, 'aria-hidden': 'true'}), name), element('td', {}, formatSeconds(parts[key])), element('td', {}, formatPercent(step ? parts[key] / step : 0))))))),
     subheading('What each device holds'),
-    memory ? dotChart({label: `Memory of each device at its peak${of}`, xTitle: 'memory at its peak', format: formatBytes, rows: devices.map((device, i) => ({name: `device ${i}`, value: Number(device.memoryBytes ?? 0), style: subject.style}))})
+    memory ? dotChart({label: `Memory of each device at its peak${of}`, xTitle: 'GiB at its peak', format: formatShort, rows: devices.map((device, i) => ({name: `device ${i}`, value: Number(device.memoryBytes ?? 0) / 2 ** 30, style: subject.style}))})
       : element('p', {class: 'about'}, 'Memory is not known: no operation of the profile says what it keeps (kept_bytes).'),
     numbersTable(`devices${of}`, ['device', 'begins with', 'a micro-batch takes', 'computes', 'chunks in flight', 'memory', 'gradients'],
         devices.map((device, i) => [String(i), (device.firstOperations ?? []).join(', '), formatSeconds(device.microBatchSeconds ?? 0), formatPercent(device.utilization ?? 0), String(device.chunksInFlight ?? 0),

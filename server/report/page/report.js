@@ -132,7 +132,7 @@ function tiles(subject) {
   const {chosen, recommendation} = subject;
   const interval = chosen.confidenceInterval;
   const parts = partsOf(chosen);
-  return element('dl', {class: 'tiles'},
+  return element('dl', {class: subject.isPipeline ? 'tiles wide' : 'tiles'},
       tile('Throughput', `${formatNumber(rateOf(chosen))}`, `examples/s; mean ${formatInterval(interval)}`),
       tile('Speed-up', `${formatNumber(chosen.speedup ?? 0)}×`, 'over one worker'),
       tile('Efficiency', formatPercent(chosen.scalingEfficiency ?? 0), 'of linear scaling'),
@@ -145,7 +145,7 @@ function tiles(subject) {
 
 function about(subject) {
   const {profile} = subject;
-  return [profile.model && profile.model !== subject.label ? profile.model : '', profile.framework, `${plural(profile.batchSize ?? 1, 'example')} a worker and step`,
+  return [profile.model && profile.model !== subject.label ? profile.model : '', profile.framework, `${plural((profile.batchSize ?? 1) * (subject.chosen.scenario.pipeline?.microBatches ?? 1), 'example')} a worker and step`,
     subject.isPipeline ? layoutText(subject.chosen.scenario.pipeline) : subject.isAllReduce ? 'gradients meet in all-reduces' : `${plural(subject.chosen.scenario.parameterServers?.servers ?? 1, 'parameter server')}`,
     formatRate(subject.chosen.scenario.bandwidthBytesPerSecond ?? 0)].filter(Boolean).join(' · ');
 }

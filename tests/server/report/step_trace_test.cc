@@ -64,6 +64,25 @@ TEST(StepTraceTest, ShowsTheStepOfTheFirstWorkerThatIsNearest) {
   EXPECT_EQ(trace.StepNearest(1)->step, 0);
 }
 
+// A pipeline's computations are told by their part; arrows are passed over, and what began before
+// the step does with it.
+TEST(StepTraceTest, APipelinesPartsAreKindsAndArrowsAreNone) {
+  const std::string device = Named(1, 1, "steps") + Named(1, 2, "device 0");
+  const std::string arrow =
+      R"({"ph":"s","pid":1,"tid":2,"cat":"transfer","name":"transfer","id":7,"ts":100},)";
+  const std::string forward =
+      R"({"ph":"X","pid":1,"tid":2,"cat":"computation","name":"forward 0","ts":95,"dur":15,)"
+      R"("args":{"step":1,"part":"forward"}},)";
+  StepTrace trace;
+  ASSERT_TRUE(trace.Take(TraceOf(device + StepEvent(1, 1, 100, 40) + arrow + forward)).ok());
+  const auto step = trace.StepNearest(40e-6);
+  ASSERT_TRUE(step.ok()) << step.status();
+  ASSERT_THAT(step->operations, SizeIs(1));
+  EXPECT_EQ(step->kinds[0], "forward");
+  EXPECT_EQ(step->operations[0].start_ns, 0);
+  EXPECT_EQ(step->operations[0].length_ns, 10'000);
+}
+
 TEST(StepTraceTest, PiecesMayEndAnywhere) {
   const std::string text = TwoSteps();
   for (const size_t size : {size_t{1}, size_t{2}, size_t{7}}) {
