@@ -141,9 +141,9 @@ class SummedTest(ServerTest):
         self.assertIn(4, curve)
         for workers in set(curve) & set(by_hand):
             self.assertAlmostEqual(curve[workers] / by_hand[workers], 1, delta=1e-6)
-        compared = self.server.predictions.CompareModels(self.asked(comparison_pb2.CompareModelsRequest(), worker_counts=[2]))
+        compared = self.server.predictions.CompareModels(self.asked(comparison_pb2.CompareModelsRequest(), scenario={"parameter_servers": {"synchronization": "SUMMED"}}, worker_counts=[2]))
         self.assert_steps(compared.comparisons[0].prediction, by_hand[2])
-        self.assertIn("asynchronous training", compared.comparisons[0].rivals[0].unavailable_reason)
+        self.assertIn("asynchronous training", compared.comparisons[0].models[0].unavailable_reason)
 
     def test_orders_are_those_of_the_downloads(self):
         reply = self.server.predictions.OptimizeOrder(self.asked(order_pb2.OptimizeOrderRequest(), methods=["TAC", "SEARCH", "GRAPH"]))
