@@ -33,12 +33,22 @@ std::string BoundsText(const Report& node) {
                       apart(node.has_most_clock_offset_ns(), node.most_clock_offset_ns()));
 }
 
-// "36.10 us/s"; less than a nanosecond a second is none.
+// In millionths; less than a nanosecond a second is none.
+std::string DriftText(double drift) {
+  return NumberText(std::round(drift / kNanosecond) * 1e-3 + 0.0);
+}
+
+// "36.10 us/s (30.00 .. 41.50)", "- (12.00 .. 200)" where the exchanges would have it be more than
+// any clock's.
 template <typename Report>
 std::string DriftText(const Report& node) {
-  if (!node.has_clock_drift()) return "not known";
-  return absl::StrCat(NumberText(std::round(node.clock_drift() / kNanosecond) * 1e-3 + 0.0),
-                      " us/s");
+  std::string text =
+      node.has_clock_drift() ? absl::StrCat(DriftText(node.clock_drift()), " us/s") : "-";
+  if (node.has_least_clock_drift() && node.has_most_clock_drift()) {
+    absl::StrAppend(&text, " (", DriftText(node.least_clock_drift()), " .. ",
+                    DriftText(node.most_clock_drift()), ")");
+  }
+  return text;
 }
 
 // "0.6% shorter".

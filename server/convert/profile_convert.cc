@@ -484,6 +484,9 @@ void ClockToWire(const NodeClock& clock, Report& to) {
     to.set_least_clock_offset_ns(clock.least_offset_ns);
   if (clock.most_offset_ns != kUnboundedOffset) to.set_most_clock_offset_ns(clock.most_offset_ns);
   if (clock.drift_is_known) to.set_clock_drift(clock.drift);
+  if (!clock.drift_is_bounded) return;
+  to.set_least_clock_drift(clock.least_drift);
+  to.set_most_clock_drift(clock.most_drift);
 }
 
 }  // namespace

@@ -107,6 +107,19 @@ class FrontDoorTest(ServerTest):
         self.assertEqual(self.zoo("inception_v3")["name"], "profiles/inception-v3")
         self.done("predict", "resnet50", "--workers", "1", "--steps", "10")
 
+    # TicTac's Table 1 and LIBRA's Table I, by a client that is not ours: tensors and bytes that travel.
+    def test_the_models_of_the_papers_tables_have_their_tensors(self):
+        servers = {"vgg19": (38, 548.05), "inception_v2": (141, 42.64), "resnet50_v2": (125, 97.45), "resnet101_v2": (244, 169.86)}
+        for communication, models in (("PARAMETER_SERVERS", servers), ("ALL_REDUCE", {"resnet152": (467, 229.62), "xception": (156, 87.19)})):
+            for model, expected in models.items():
+                zoo = store.ModelZooOptions(model=model, platform={"bandwidth_bytes_per_second": 1.25e9}, communication=communication)
+                header = store.ImportProfileRequest.Header(model_zoo=zoo, validate_only=True)
+                made = self.server.profiles.ImportProfile(iter([store.ImportProfileRequest(header=header)])).profile
+                sizes = [operation.size_bytes for operation in made.operations if operation.collective or operation.resource == made.operations[0].DOWNLINK]
+                self.assertEqual((len(sizes), round(sum(sizes) / MEGABYTE, 2)), expected, model)
+        for model, flags in (("resnet152", ()), ("inception_v2", ("--all-reduce",))):
+            self.assertIn("it is one of ", self.refused("profile", "zoo", model, "--bandwidth", "1Gbit/s", *flags))
+
     # Of two jobs that train the same network, each has a name.
     def test_a_model_of_the_zoo_may_be_of_an_all_reduce_job(self):
         made = self.zoo("resnet50", "--all-reduce")

@@ -64,6 +64,12 @@ class RecordingsTest(ServerTest):
             self.assertAlmostEqual(worker.clock_offset_ns, offset, delta=1e5)
             self.assertAlmostEqual(worker.recorded_step_seconds, STEP, delta=2e-5)
             self.assertAlmostEqual(worker.replayed_step_seconds, STEP, delta=2e-5)
+            if worker.name == "rank 0":
+                continue
+            # These clocks do not drift, and no more is known than the orders allow.
+            self.assertTrue(-0.0002 <= worker.least_clock_drift <= 0 <= worker.most_clock_drift <= 0.0002)
+            if worker.HasField("clock_drift"):
+                self.assertTrue(worker.least_clock_drift <= worker.clock_drift <= worker.most_clock_drift)
         self.assertAlmostEqual(report.recorded_step_seconds, STEP, delta=2e-5)
         self.assertAlmostEqual(report.replayed_step_seconds, STEP, delta=2e-5)
         # As read rank 1 begins 3 s before rank 0 and that 1.5 s before rank 2, for whom they wait once in five steps.
@@ -117,6 +123,7 @@ class RecordingsTest(ServerTest):
             self.assertAlmostEqual(worker.clock_offset_ns, offset, delta=1e5)
             # One step tells no drift.
             self.assertEqual(worker.clock_drift, 0)
+            self.assertFalse(worker.HasField("least_clock_drift") or worker.HasField("most_clock_drift"))
         self.assertAlmostEqual(report.recorded_step_seconds, STEP, delta=1e-8)
         self.assertAlmostEqual(report.replayed_step_seconds, STEP, delta=1e-7)
         # As of PyTorch's traces, but that nothing is computed between the gradients: two of three wait for 10 ms less 2.
