@@ -35,9 +35,12 @@ absl::StatusOr<ThroughputAnswer> PredictOne(const StrongScalingQuery& query, Sce
   const absl::StatusOr<Profile> profile = ProfileOf(query, scenario.workers);
   if (!profile.ok()) return profile.status();
   scenario.change = profile->change();
-  return PredictThroughput(
-      *profile, {.scenarios = {std::move(scenario)}, .options = query.options, .plan = query.plan},
-      stop, executor);
+  return PredictThroughput(*profile,
+                           {.scenarios = {std::move(scenario)},
+                            .options = query.options,
+                            .plan = query.plan,
+                            .series_points = query.series_points},
+                           stop, executor);
 }
 
 // The scenario with one worker, as the speed-up's base has it.
