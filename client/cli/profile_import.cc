@@ -503,10 +503,11 @@ class ZooCommand : public Command {
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app =
         parent.add_subcommand("zoo", "Make a profile of a published architecture, and store it");
-    app->add_option("MODEL", model_,
-                    "The architecture: resnet18, resnet18_cifar, resnet152, xception, bert_base and "
-                    "gpt2_small only with --all-reduce; alexnet, vgg11, googlenet, inception_v2, "
-                    "resnet50_v2 and resnet101_v2 only without")
+    app->add_option(
+           "MODEL", model_,
+           "The architecture: resnet18, resnet18_cifar, resnet152, xception, bert_base and "
+           "gpt2_small only with --all-reduce; alexnet, vgg11, googlenet, inception_v2, "
+           "resnet50_v2 and resnet101_v2 only without")
         ->required()
         ->type_name(
             "alexnet|vgg11|vgg16|vgg19|googlenet|inception_v2|inception_v3|resnet18|resnet18_cifar|"

@@ -11,7 +11,7 @@ import urllib.request
 import grpc
 from contract import details_of, prediction, recommendation_pb2, store
 from patience import growing_seconds
-from sample import small
+from sample import recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 PYTORCH = {"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": 1, "dur": 2}]}
@@ -73,6 +73,32 @@ class FrontDoorTest(ServerTest):
         self.assertIn("whole streams, as requested", details)
         for word in ("TURNS", "FIRST_COME", "turns", "first come"):
             self.assertNotIn(word, details)
+
+    def test_passes_and_throughput_over_time_stand_below_the_table(self):
+        saved = os.path.join(self.folder, "resnet18.json")
+        self.done("profile", "zoo", "resnet18", "--all-reduce", "--bandwidth", "10Gbit/s", "--save", saved, server=False)
+        asked = ("predict", saved, "--workers", "1,2", "--passes", "--over-time", "5")
+        plain, passes, over_time = self.done(*asked, server=False).split("\n\n")
+        self.assertEqual(plain + "\n", self.done(*asked[:4], server=False))
+        self.assertEqual(passes.split()[:6], ["workers", "step", "forward", "backward", "optimizer", "other"])
+        self.assertEqual([line.split()[0] for line in over_time.splitlines()], ["workers"] + ["1"] * 5 + ["2"] * 5)
+        told = json.loads(self.done(*asked, "--output", "json", server=False))["predictions"][1]
+        self.assertEqual(len(told["throughputOverTime"]), 5)
+        self.assertGreater(told["passes"]["backwardSeconds"], told["passes"]["forwardSeconds"])
+        self.assertIn("passes: not known", self.done("predict", self.small, "--workers", "1", "--steps", "100", "--passes", server=False))
+        self.assertIn("201 is not from 0 to 200", self.refused("predict", self.small, "--over-time", "201", server=False))
+
+    # TicTac, 3.2: the efficiency of each recorded step, and how much of its length it explains.
+    def test_a_checked_profile_tells_the_orders_of_its_steps(self):
+        recording = self.write("recorded.json", json.dumps(recorded("resnet50_16")).encode())
+        summary = self.done("profile", "check", recording, server=False)
+        told = json.loads(self.done("profile", "check", recording, "--output", "json", server=False))["recording"]["orders"]
+        self.assertRegex(summary, f"\norders: {told['uniqueOrders']} different ones of the downloads in {len(told['steps'])} steps; scheduling efficiency ")
+        self.assertGreater(len(told["steps"]), 1)
+        for step in told["steps"]:
+            self.assertLessEqual(step["schedulingEfficiency"], 1)
+            self.assertGreater(step["seconds"], 0)
+        self.assertIn("scheduling efficiency\n", self.done("profile", "check", recording, "--details", server=False))
 
     # A row that is shown says what predict says.
     def test_every_row_of_a_recommendation_is_what_predict_says(self):
