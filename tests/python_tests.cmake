@@ -44,5 +44,6 @@ function(stepcast_python_tests name)
     set_tests_properties(
       ${test} PROPERTIES
       WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77 ENVIRONMENT "${ARG_ENVIRONMENT}")
+    stepcast_label(${test})
   endforeach()
 endfunction()

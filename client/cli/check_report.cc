@@ -261,6 +261,39 @@ std::string LinkText(const server::LinkReport& link) {
   return text + table.Text();
 }
 
+std::string OrdersText(const server::RecordedOrderReport& orders) {
+  const std::vector<double>& efficiencies = orders.efficiencies;
+  if (efficiencies.size() < 2) return "";
+  const auto [least, most] = std::minmax_element(efficiencies.begin(), efficiencies.end());
+  std::string text = absl::StrFormat(
+      "orders: %d different ones of the downloads in %d steps; scheduling efficiency %.3f to %.3f",
+      orders.unique_orders, efficiencies.size(), *least, *most);
+  if (orders.r_squared.has_value()) {
+    absl::StrAppendFormat(&text, ", which explains %.0f%% of how their lengths differ",
+                          100 * *orders.r_squared);
+  }
+  return text + "\n";
+}
+
+std::string OrderTable(const server::RecordedOrderReport& orders) {
+  Table table({{"recorded step"}, {"length"}, {"scheduling efficiency"}});
+  for (size_t step = 0; step < orders.efficiencies.size(); ++step) {
+    table.AddRow({absl::StrCat(step), SecondsText(orders.step_seconds[step]),
+                  absl::StrFormat("%.4f", orders.efficiencies[step])});
+  }
+  return table.Text();
+}
+
+ordered_json JsonOf(const server::RecordedOrderReport& orders) {
+  ordered_json object{{"uniqueOrders", orders.unique_orders}};
+  if (orders.r_squared.has_value()) object["rSquared"] = NumberJson(*orders.r_squared);
+  for (size_t step = 0; step < orders.efficiencies.size(); ++step) {
+    object["steps"].push_back({{"seconds", NumberJson(orders.step_seconds[step])},
+                               {"schedulingEfficiency", NumberJson(orders.efficiencies[step])}});
+  }
+  return object;
+}
+
 ordered_json JsonOf(const server::EndErrorReport& errors) {
   return {{"average", NumberJson(errors.average)},
           {"median", NumberJson(errors.median)},
@@ -381,6 +414,7 @@ std::string CheckSummary(const server::RecordingReport& recording) {
   if (recording.all_reduce) text += AllReduceText(*recording.all_reduce, to_do);
   for (const server::LinkReport& link : recording.links) text += LinkSummary(link, to_do);
   text += ClocksText(recording.clocks);
+  if (recording.orders) text += OrdersText(*recording.orders);
   if (to_do.empty()) to_do.push_back("nothing: the model explains the recording as it is");
   for (const std::string& line : to_do) absl::StrAppend(&text, "to do: ", line, "\n");
   return text;
@@ -389,6 +423,7 @@ std::string CheckSummary(const server::RecordingReport& recording) {
 std::string CheckDetails(const server::RecordingReport& recording) {
   std::string text;
   for (const server::LinkReport& link : recording.links) text += LinkText(link);
+  if (recording.orders) text += OrderTable(*recording.orders);
   return text;
 }
 
@@ -400,6 +435,7 @@ std::string CheckJson(const v1::Profile& profile, const server::RecordingReport&
     object["clocks"] = JsonOf(recording.clocks);
     object["links"] = ordered_json::array();
     for (const server::LinkReport& link : recording.links) object["links"].push_back(JsonOf(link));
+    if (recording.orders) object["orders"] = JsonOf(*recording.orders);
   }
   std::string text = JsonText(object);
   text.pop_back();

@@ -14,12 +14,12 @@ namespace stepcast::client {
 std::string CheckSummary(const server::RecordingReport& recording);
 
 // For each link its bandwidth, its start, its window, and a table of how well each way of sharing
-// it explains the recording, the nearest one marked.
+// it explains the recording, the nearest one marked; and the scheduling efficiency of each step.
 std::string CheckDetails(const server::RecordingReport& recording);
 
 // The profile as the service returned it, and the report as a member `recording` beside its fields:
-// { replay {..} clocks {..} links [..] }, or of collectives { replay {..} allReduce {..} }, the
-// members of the reports in lowerCamelCase.
+// { replay {..} clocks {..} links [..] orders {..} }, or of collectives { replay {..} allReduce
+// {..} }, the members of the reports in lowerCamelCase.
 std::string CheckJson(const v1::Profile& profile, const server::RecordingReport& recording);
 
 }  // namespace stepcast::client

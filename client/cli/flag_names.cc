@@ -34,6 +34,8 @@ const std::vector<FieldFlag> kFieldFlags{
     {"scenario.parameter_servers.parsing_overhead.seconds", "--parsing-seconds"},
     {"scenario.parameter_servers.parsing_overhead.seconds_per_byte", "--parsing-seconds-per-byte"},
     {"scenario.parameter_servers.synchronization", "--sync"},
+    {"scenario.parameter_servers.synchronization", "--summed"},
+    {"scenario.parameter_servers.partition_bytes", "--server-partition"},
     {"scenario.parameter_servers.whole_stream", "--multiplexing"},
     {"scenario.parameter_servers.whole_stream", "--window"},
     {"scenario.parameter_servers.window", "--multiplexing"},

@@ -32,12 +32,14 @@ constexpr char kOwnGroup[] = "Options";
 // The flags of shared groups that most questions need, those first that most do: of a command
 // whose help would be too long, the last ones are left to --help-all.
 constexpr std::string_view kCommonFlags[] = {
-    "--cluster",     "--bandwidth",  "--workers-per-node", "--intra-bandwidth", "--latency",
-    "--algorithm",   "--all-reduce", "--servers",          "--sharding",        "--examples",
-    "--worker-hour", "--batch-size", "--bucket-cap",       "--node-hour",       "--pipeline",
-    "--devices",     "--memory",     "--micro-batches",    "--schedules",       "--global-batch",
-    "--epochs",      "--dataset",    "--accumulate",       "--compute-speed",   "--worker-group",
-    "--sync",        "--order"};
+    "--cluster",      "--bandwidth",     "--workers-per-node", "--intra-bandwidth",
+    "--latency",      "--algorithm",     "--all-reduce",       "--servers",
+    "--sharding",     "--examples",      "--worker-hour",      "--batch-size",
+    "--bucket-cap",   "--node-hour",     "--pipeline",         "--devices",
+    "--memory",       "--micro-batches", "--schedules",        "--global-batch",
+    "--epochs",       "--dataset",       "--accumulate",       "--compute-speed",
+    "--worker-group", "--sync",          "--summed",           "--server-partition",
+    "--order"};
 
 // The flags of single commands that few questions need.
 constexpr std::string_view kRareFlags[] = {"--currency",

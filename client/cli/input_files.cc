@@ -96,7 +96,7 @@ absl::StatusOr<std::map<std::string, int32_t>> ParsePriorities(std::string_view 
     const auto [stop, error] =
         std::from_chars(rank_text.data(), rank_text.data() + rank_text.size(), rank);
     if (error != std::errc() || stop != rank_text.data() + rank_text.size()) {
-      return RefuseLine(number, absl::StrCat(InQuotes(rank_text), " is no rank"));
+      return RefuseLine(number, absl::StrCat(InQuotes(rank_text), " is not a rank"));
     }
     const std::string name(line.substr(0, tab));
     if (!priorities.emplace(name, rank).second)

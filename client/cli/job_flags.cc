@@ -135,7 +135,8 @@ void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario) {
       [=](int32_t examples) { change()->set_batch_size(examples); });
   CLI::Option* const global = AddValueOption<int64_t>(
       app, "--global-batch", "N",
-      "Examples of a step of all workers together, which they divide: strong scaling (of predict)",
+      "Examples of a step of all workers together, which they divide: strong scaling (of predict "
+      "and recommend)",
       [=](int64_t examples) { change()->set_global_batch_size(examples); });
   global->excludes(batch);
   CLI::Option* const fixed = AddValueOption<double>(

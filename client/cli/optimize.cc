@@ -183,7 +183,10 @@ std::string ComparedText(const v1::OptimizeJobResponse& response) {
                       ? ""
                       : absl::StrCat(StrategyGainText(interval.lower()), " .. ",
                                      StrategyGainText(interval.upper())),
-                  !is_base && compared.no_difference() ? "no difference" : ""});
+                  is_base                           ? ""
+                  : compared.no_difference()        ? "no difference"
+                  : compared.rests_on_fused_share() ? "by the assumed --fused-share"
+                                                    : ""});
   }
   return table.Text();
 }

@@ -214,6 +214,36 @@ std::string BaselinesText(const v1::OptimizeOrderResponse& response,
   return absl::StrCat("\n", table.Text(), SlowerText(chosen));
 }
 
+// The spread of orders that nobody enforces, and of the steps that workers wait for each other in,
+// beside the chosen order.
+std::string ConsistencyText(const v1::OptimizeOrderResponse& response,
+                            const v1::TransferOrderResult& chosen) {
+  if (response.baselines().empty()) return "";
+  Table table({{"workers that wait", Table::Align::kLeft},
+               {"orders"},
+               {"different"},
+               {"efficiency"},
+               {"at worst"},
+               {"straggler"},
+               {"step p50"},
+               {"p95"}});
+  for (const v1::OrderBaseline& baseline : response.baselines()) {
+    const v1::StepTime& step = baseline.synchronous_step_time();
+    table.AddRow({BaselineNameOf(baseline.transfer_order()), absl::StrCat(baseline.orders()),
+                  absl::StrCat(baseline.unique_orders()),
+                  PercentText(baseline.scheduling_efficiency()),
+                  PercentText(baseline.least_scheduling_efficiency()),
+                  PercentText(baseline.straggler_effect()), DurationText(step.p50()),
+                  DurationText(step.p95())});
+  }
+  const std::string efficiency = PercentText(chosen.scheduling_efficiency());
+  table.AddRow({v1::OrderMethod_Name(chosen.method()), "1", "1", efficiency, efficiency,
+                PercentText(chosen.straggler_effect()),
+                DurationText(chosen.synchronous_step_time().p50()),
+                DurationText(chosen.synchronous_step_time().p95())});
+  return absl::StrCat("\n", table.Text());
+}
+
 std::string UnmeasuredText(const v1::OptimizeOrderResponse& response) {
   if (response.transfers_without_measured_time() == 0) return "";
   constexpr size_t kShown = 5;
@@ -265,6 +295,7 @@ std::string OrderText(const v1::OptimizeOrderResponse& response, size_t transfer
   const v1::TransferOrderResult* const chosen = ChosenOrder(response);
   if (chosen == nullptr) return text;
   text += BaselinesText(response, *chosen);
+  text += ConsistencyText(response, *chosen);
   if (transfers_max > 0) text += TransfersText(*chosen, transfers_max);
   return text;
 }

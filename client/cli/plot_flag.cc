@@ -33,7 +33,7 @@ void PlotFlag::Declare(CLI::App& app) {
 ExitCode PlotFlag::Check(const Session& session) const {
   if (place_ != "" || session.output != OutputFormat::kJson) return ExitCode::kDone;
   return session.Misused(
-      "--plot: with --output json it needs a FILE.svg, a plot in the terminal is no JSON");
+      "--plot: with --output json it needs a FILE.svg, a plot in the terminal is not JSON");
 }
 
 std::string PlotFlag::Text(const Session& session, const ThroughputPlot& plot) const {

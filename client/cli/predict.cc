@@ -12,6 +12,7 @@
 #include "client/cli/job_flags.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/plot_flag.h"
+#include "client/cli/prediction_details.h"
 #include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/quantity.h"
@@ -42,6 +43,13 @@ class PredictQuestion : public Question {
     simulation_.Declare(*app);
     plan_.Declare(*app);
     plot_.Declare(*app);
+    app->add_flag("--passes", passes_,
+                  "Below the table: what a worker computes forward, backward and in the optimizer "
+                  "in a step, where the profile's operations say which they belong to");
+    AddValueOption<int32_t>(
+        *app, "--over-time", "N",
+        "Below the table: throughput of one run in N windows from its begin, 1 to 200",
+        [this](int32_t points) { series_points_ = points; });
     return app;
   }
 
@@ -75,6 +83,7 @@ class PredictQuestion : public Question {
     *request.mutable_scenario() = scenario_.scenario();
     *request.mutable_options() = simulation_.options();
     if (plan_.any()) *request.mutable_plan() = plan_.plan();
+    if (series_points_.has_value()) request.set_series_points(*series_points_);
     return asked;
   }
 
@@ -88,7 +97,10 @@ class PredictQuestion : public Question {
     const ThroughputPlot plot =
         PlotOf(PlotTitle(asked.predict_throughput()), response.predictions());
     const ExitCode code = session.Answer(ToJson(response), [&] {
-      return PredictionTable(response.predictions()) + plot_.Text(session, plot);
+      return PredictionTable(response.predictions()) +
+             (passes_ ? PassesText(response.predictions()) : "") +
+             (series_points_.has_value() ? OverTimeText(response.predictions()) : "") +
+             plot_.Text(session, plot);
     });
     return code == ExitCode::kDone ? plot_.Save(session, plot) : code;
   }
@@ -108,6 +120,8 @@ class PredictQuestion : public Question {
   PlanFlags plan_;
   SimulationFlags simulation_;
   PlotFlag plot_;
+  bool passes_ = false;
+  std::optional<int32_t> series_points_;
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ constexpr AssumedFlag kAssumedFlags[] = {
     {"scenario.parameter_servers.whole_stream", "", "--multiplexing"},
     {"scenario.parameter_servers.turns.bytes", "", "--turns, --equal-shares"},
     {"scenario.parameter_servers.equal", "", "--turns, --first-come"},
-    {"scenario.parameter_servers.synchronization", "", "--sync"},
+    {"scenario.parameter_servers.synchronization", "", "--sync, --summed"},
     {"scenario.all_reduce.algorithm", "algorithm ", "--algorithm"},
     {"scenario.all_reduce.latency_seconds", "latency ", "--latency"},
     {"scenario.all_reduce.intra_node_latency_seconds", "latency inside a node ", "--intra-latency"},
@@ -295,6 +295,10 @@ std::string ScenarioText(const v1::Prediction& prediction) {
     absl::StrAppend(&text, ", asynchronous");
   if (how.synchronization() == v1::ParameterServers::SYNCHRONOUS)
     absl::StrAppend(&text, ", synchronous");
+  if (how.synchronization() == v1::ParameterServers::SUMMED) absl::StrAppend(&text, ", summed");
+  if (how.has_partition_bytes())
+    absl::StrAppend(&text, ", parts of ",
+                    NumberText(static_cast<double>(how.partition_bytes()) / 1e6), " MB");
   if (const std::string order = OrderNameOf(how.transfer_order()); !order.empty())
     absl::StrAppend(&text, ", ", order);
   return text;

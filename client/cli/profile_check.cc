@@ -23,8 +23,8 @@ class CheckCommand : public Command {
                               "explained, and what to do; stores nothing");
     app->add_option("FILE", path_, kProfileFileHelp)->required()->type_name("");
     app->add_flag("--details", details_,
-                  "Also each link's bandwidth, start and window, and how well each way of sharing "
-                  "it explains the recording");
+                  "Also each link's bandwidth, start and window, how well each way of sharing it "
+                  "explains the recording, and each recorded step's scheduling efficiency");
     return app;
   }
 

@@ -80,10 +80,11 @@ class ContentionTable {
     int32_t threads = 0;
     double seconds = 0;
     if (!absl::SimpleAtoi(cell("threads"), &threads))
-      return absl::InvalidArgumentError(absl::StrCat(InQuotes(cell("threads")), " is no number"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(InQuotes(cell("threads")), " is not a number"));
     if (!absl::SimpleAtod(cell("seconds"), &seconds) || !(seconds > 0)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(InQuotes(cell("seconds")), " is no number above 0"));
+          absl::StrCat(InQuotes(cell("seconds")), " is not a number above 0"));
     }
     if (kind == "computation") {
       computations_.emplace_back(threads, seconds);
@@ -96,7 +97,7 @@ class ContentionTable {
     int64_t bytes = 0;
     if (!absl::SimpleAtoi(cell("size_bytes"), &bytes)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(InQuotes(cell("size_bytes")), " is no number of bytes"));
+          absl::StrCat(InQuotes(cell("size_bytes")), " is not a number of bytes"));
     }
     v1::FitContentionRequest::Transfer& transfer = *request.add_transfers();
     transfer.set_threads(threads);

@@ -503,15 +503,15 @@ class ZooCommand : public Command {
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app =
         parent.add_subcommand("zoo", "Make a profile of a published architecture, and store it");
-    app->add_option("MODEL", model_,
-                    "The architecture: resnet18, resnet18_cifar, bert_base and gpt2_small only "
-                    "with --all-reduce, "
-                    "alexnet, vgg11 and googlenet only without")
+    app->add_option(
+           "MODEL", model_,
+           "The architecture: resnet18, resnet18_cifar, resnet152, xception, bert_base and "
+           "gpt2_small only with --all-reduce; alexnet, vgg11, googlenet, inception_v2, "
+           "resnet50_v2 and resnet101_v2 only without")
         ->required()
         ->type_name(
-            "alexnet|vgg11|vgg16|googlenet|inception_v3|resnet18|resnet18_cifar|resnet50|resnet101|"
-            "bert_base|"
-            "gpt2_small");
+            "alexnet|vgg11|vgg16|vgg19|googlenet|inception_v2|inception_v3|resnet18|resnet18_cifar|"
+            "resnet50|resnet101|resnet152|resnet50_v2|resnet101_v2|xception|bert_base|gpt2_small");
     app->add_flag_callback(
         "--all-reduce", [this] { zoo_.set_communication(v1::ModelZooOptions::ALL_REDUCE); },
         "Of a job whose gradients meet in all-reduces, with the tensors that PyTorch's users train "

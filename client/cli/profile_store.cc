@@ -267,7 +267,11 @@ std::string ProfileText(const v1::Profile& profile) {
   }
   table.AddRow({"steps", absl::StrCat(profile.step_count())});
   if (profile.has_recording()) {
-    table.AddRow({"recorded on", absl::StrCat(profile.recording().workers_size(), " workers")});
+    const int recorded = profile.recording().workers_size();
+    const int of = profile.recording().job_workers();
+    table.AddRow(
+        {"recorded on",
+         absl::StrCat(recorded, of > recorded ? absl::StrCat(" of ", of) : "", " workers")});
     if (const double slowdown = profile.recording().overlap_slowdown(); slowdown > 1)
       table.AddRow({"beside a collective", absl::StrCat(NumberText(slowdown), " times as long")});
     if (const double slowdown = profile.recording().collective_slowdown(); slowdown > 1)

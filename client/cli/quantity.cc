@@ -202,7 +202,7 @@ absl::StatusOr<std::vector<int32_t>> ParseWorkerList(std::string_view text) {
     int32_t last = 0;
     if (!ParsePart(part, first, last)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          InQuotes(part), " is no number of workers: write for instance 1-16 or 1,2,4"));
+          InQuotes(part), " is not a number of workers: write for instance 1-16 or 1,2,4"));
     }
     if (counts.size() + static_cast<size_t>(last - first) + 1 > kMaxCounts) {
       return absl::InvalidArgumentError(

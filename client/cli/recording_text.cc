@@ -33,12 +33,22 @@ std::string BoundsText(const Report& node) {
                       apart(node.has_most_clock_offset_ns(), node.most_clock_offset_ns()));
 }
 
-// "36.10 us/s"; less than a nanosecond a second is none.
+// In millionths; less than a nanosecond a second is none.
+std::string DriftText(double drift) {
+  return NumberText(std::round(drift / kNanosecond) * 1e-3 + 0.0);
+}
+
+// "36.10 us/s (30.00 .. 41.50)", "- (12.00 .. 200)" where the exchanges would have it be more than
+// any clock's.
 template <typename Report>
 std::string DriftText(const Report& node) {
-  if (!node.has_clock_drift()) return "not known";
-  return absl::StrCat(NumberText(std::round(node.clock_drift() / kNanosecond) * 1e-3 + 0.0),
-                      " us/s");
+  std::string text =
+      node.has_clock_drift() ? absl::StrCat(DriftText(node.clock_drift()), " us/s") : "-";
+  if (node.has_least_clock_drift() && node.has_most_clock_drift()) {
+    absl::StrAppend(&text, " (", DriftText(node.least_clock_drift()), " .. ",
+                    DriftText(node.most_clock_drift()), ")");
+  }
+  return text;
 }
 
 // "0.6% shorter".
@@ -75,7 +85,11 @@ std::string RecordingText(const v1::RecordingReport& report) {
       &text, "matched: ",
       report.servers_size() > 0 ? absl::StrCat("the transfers in ", steps)
                                 : absl::StrCat(report.collectives(), " collectives in ", steps),
-      " of ", report.workers_size(), " workers",
+      " of ", report.workers_size(),
+      report.job_workers() > report.workers_size()
+          ? absl::StrCat(" of the job's ", report.job_workers())
+          : "",
+      " workers",
       report.servers_size() > 0 ? absl::StrCat(" with ", report.servers_size(), " parameter server",
                                                report.servers_size() == 1 ? "" : "s")
                                 : "",
@@ -91,6 +105,15 @@ std::string RecordingText(const v1::RecordingReport& report) {
   absl::StrAppend(&text, "\nof it workers wait for others: ", SecondsText(report.waiting_seconds()),
                   "; not replayed: ", SignedText(report.between_steps_seconds()),
                   " between steps, ", SignedText(report.unexplained_seconds()), " unexplained\n");
+  if (report.job_workers() > report.workers_size()) {
+    absl::StrAppend(
+        &text, "a sample: how long they wait for workers that were not recorded is not known",
+        report.has_beyond_shortest_seconds()
+            ? absl::StrCat("; collectives took ", SecondsText(report.beyond_shortest_seconds()),
+                           " of a step more than the shortest of their kind and size")
+            : "",
+        "\n");
+  }
   return text;
 }
 

@@ -224,10 +224,24 @@ void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
 }
 
 void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
-  app.add_flag_function(
-         "--sync",
-         [this](int64_t) { servers().set_synchronization(v1::ParameterServers::SYNCHRONOUS); },
-         "A step begins when every worker has ended its last")
+  const auto add_synchronization = [&](const char* name, const char* help,
+                                       v1::ParameterServers::Synchronization value) {
+    return app
+        .add_flag_function(
+            name, [this, value](int64_t) { servers().set_synchronization(value); }, help)
+        ->group(kScenarioGroup);
+  };
+  add_synchronization("--sync", "A step begins when every worker has ended its last",
+                      v1::ParameterServers::SYNCHRONOUS)
+      ->excludes(add_synchronization("--summed",
+                                     "Servers add up what all workers upload before they send it "
+                                     "on, tensor by tensor, as BytePS does",
+                                     v1::ParameterServers::SUMMED));
+  AddParsedOption(
+      app, "--server-partition", "BYTES",
+      "Larger tensors travel to servers and back in parts of so much (BytePS: 4096000)",
+      [](const std::string& text) { return ParseBytes(text); },
+      [this](int64_t bytes) { servers().set_partition_bytes(bytes); })
       ->group(kScenarioGroup);
   const auto on_groups = [this](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
@@ -355,8 +369,13 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       app, "--sharding",
       Choices<v1::AllReduce::Sharding>{{"optimizer", v1::AllReduce::OPTIMIZER},
                                        {"gradients", v1::AllReduce::GRADIENTS},
-                                       {"full", v1::AllReduce::FULL}},
-      "Sharding of the model's state: ZeRO-1, ZeRO-2, FSDP (ZeRO-3)",
+                                       {"full", v1::AllReduce::FULL},
+                                       {"zero1", v1::AllReduce::OPTIMIZER},
+                                       {"zero2", v1::AllReduce::GRADIENTS},
+                                       {"zero3", v1::AllReduce::FULL},
+                                       {"fsdp", v1::AllReduce::FULL}},
+      "Sharding of the model's state: of the optimizer's (ZeRO-1), of gradients, too (ZeRO-2), of "
+      "all (ZeRO-3, FSDP)",
       [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
   options.push_back(AddChoiceOption(
       app, "--fidelity",

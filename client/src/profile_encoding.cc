@@ -80,8 +80,9 @@ absl::Status ParseBinary(std::string_view bytes, v1::Profile& profile) {
                       absl::StrCat(bytes.size(), " bytes are more than ", kMaxBytes));
   const bool read = profile.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   return read ? absl::OkStatus()
-              : Unreadable("proto binary", absl::StrCat("the ", bytes.size(),
-                                                        " bytes are no serialised message of it"));
+              : Unreadable("proto binary",
+                           absl::StrCat("the ", bytes.size(),
+                                        " bytes are not a serialised message of it"));
 }
 
 absl::Status ParseMessage(std::string_view bytes, Request::Encoding encoding,

@@ -542,6 +542,7 @@ class ClockFit {
       if (node > 0) {
         clock.offset_ns = OffsetOf(node, std::llround(x[Index(node - 1)]));
         if (has_drift_) clock.drift = x[Index(nodes_ - 1 + node - 1)] / half_length_ns_;
+        clock.drift_is_bounded = has_drift_;
         clock.drift_is_known =
             has_drift_ && std::abs(clock.drift) < kBelowTheLimit * options_.max_drift;
       }

@@ -91,6 +91,7 @@ struct NodeClock {
   // False where the drift was not looked for, or is as large as was looked for: the exchanges would
   // have it be more, so that it is a limit and no estimate.
   bool drift_is_known = true;
+  bool drift_is_bounded = false;  // it was looked for, so least_drift and most_drift are told
   // All offsets that the exchanges allow, at any drift that they allow. Where nothing bounds one
   // side it is kUnboundedOffset, with its sign.
   int64_t least_offset_ns = 0;

@@ -1,7 +1,6 @@
 #include "core/communication/all_reduce.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -183,21 +182,6 @@ absl::Status CheckOrder(const Profile& profile, StepPlan plan) {
                                     names)}});
 }
 
-// Of a computation in that recorded step.
-Span DurationOf(const PlannedOperation& operation, const RecordedStep& step, size_t at) {
-  if (!operation.part.has_value()) {
-    const auto source = Index(operation.source);
-    return Nanoseconds(step.end_ns[source] - step.start_ns[source]);
-  }
-  const TimePart& part = *operation.part;
-  // A product of times and bytes is beyond an int64; rounded alike, all parts come to the whole.
-  const auto until = [&](int64_t end) {
-    return std::llround(static_cast<double>((*part.whole_ns)[at]) *
-                        (static_cast<double>(end) / static_cast<double>(part.whole)));
-  };
-  return Nanoseconds(until(part.end) - until(part.begin));
-}
-
 // `joint_lanes`: as many collectives can be under way at once.
 absl::StatusOr<Program> ProgramOf(const Profile& profile, const StepPlan& plan, int32_t joint_lanes,
                                   StopCheck stop) {
@@ -310,7 +294,7 @@ std::vector<PlannedCollective> CollectivesOf(StepPlan plan, const std::vector<Op
 }  // namespace
 
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) {
-  if (scenario.has_servers()) return CheckServers(profile);
+  if (scenario.has_servers()) return CheckServers(profile, scenario);
   const absl::StatusOr<StepPlan> plan = PlanFor(profile, scenario.all_reduce());
   if (!plan.ok()) return plan.status();
   if (scenario.all_reduce().fidelity == Fidelity::kCollapsed) return absl::OkStatus();

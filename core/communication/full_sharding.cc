@@ -63,14 +63,10 @@ class ParameterSharder {
     MakeRuns();
     return std::move(*this).Write();
   }
-  absl::StatusOr<std::vector<int32_t>> ForwardOfEach() && {
+  absl::StatusOr<ForwardUse> Forward(bool as_recorded_only) && {
+    as_recorded_only_ = as_recorded_only;
     if (absl::Status status = PlaceUnits(Alone()); !status.ok()) return status;
-    return Uses();
-  }
-  absl::StatusOr<RecordedForward> AsRecorded() && {
-    as_recorded_only_ = true;
-    if (absl::Status status = PlaceUnits(Alone()); !status.ok()) return status;
-    RecordedForward forward{.computations = computations_, .uses = Uses()};
+    ForwardUse forward{.computations = computations_, .uses = Uses()};
     forward.computations.resize(Index(FirstMaker()));
     return forward;
   }
@@ -151,9 +147,10 @@ class ParameterSharder {
                               Quoted(profile_.operations()[Index(source)].name));
         };
         if (needs_sum_[Index(gradient)] != 0) {
-          return CannotTell(absl::StrCat(named(),
-                                         ", waits for the sum of another ALL_REDUCE, so it is no "
-                                         "gradient that a backward computation makes"));
+          return CannotTell(
+              absl::StrCat(named(),
+                           ", waits for the sum of another ALL_REDUCE, so it is not a "
+                           "gradient that a backward computation makes"));
         }
         if (maker == kNowhere) {
           return CannotTell(absl::StrCat(named(),
@@ -374,14 +371,14 @@ absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const Ste
   return ParameterSharder(profile, plan, "all_reduce.sharding").Run(counts);
 }
 
-absl::StatusOr<std::vector<int32_t>> ForwardUses(const Profile& profile, const StepPlan& plan,
-                                                 const char* field) {
-  return ParameterSharder(profile, plan, field).ForwardOfEach();
+absl::StatusOr<ForwardUse> ForwardUses(const Profile& profile, const StepPlan& plan,
+                                       const char* field) {
+  return ParameterSharder(profile, plan, field).Forward(/*as_recorded_only=*/false);
 }
 
-absl::StatusOr<RecordedForward> ForwardAsRecorded(const Profile& profile, const StepPlan& plan,
-                                                  const char* field) {
-  return ParameterSharder(profile, plan, field).AsRecorded();
+absl::StatusOr<ForwardUse> ForwardAsRecorded(const Profile& profile, const StepPlan& plan,
+                                             const char* field) {
+  return ParameterSharder(profile, plan, field).Forward(/*as_recorded_only=*/true);
 }
 
 }  // namespace stepcast

@@ -40,22 +40,21 @@ namespace stepcast {
 absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const StepPlan& plan,
                                                const std::vector<int32_t>& counts);
 
-// By all-reduce, in graph order: the first computation of the forward that uses the parameter, by
-// the rule above. Failure: as above, with field `field`.
-absl::StatusOr<std::vector<int32_t>> ForwardUses(const Profile& profile, const StepPlan& plan,
-                                                 const char* field);
-
-// The forward pass as the profile itself says it, without the rule's estimate.
-struct RecordedForward {
+// A forward pass.
+struct ForwardUse {
   // The computations before any gradient is made, of the plan, in an order that can run.
   std::vector<int32_t> computations;
   // By all-reduce, in graph order: the first of them that uses its parameter.
   std::vector<int32_t> uses;
 };
-// A forward computation uses a parameter that it names, or for whose download it waited; where none
-// does, and the computation that makes the gradient is named backward/X, it is forward/X. Failure:
-// as ForwardUses, and where neither says which.
-absl::StatusOr<RecordedForward> ForwardAsRecorded(const Profile& profile, const StepPlan& plan,
-                                                  const char* field);
+// By the rule above. Failure: as above, with field `field`.
+absl::StatusOr<ForwardUse> ForwardUses(const Profile& profile, const StepPlan& plan,
+                                       const char* field);
+// As the profile itself says it, without the rule's estimate. A forward computation uses a
+// parameter that it names, or for whose download it waited; where none does, and the computation
+// that makes the gradient is named backward/X, it is forward/X. Failure: as ForwardUses, and where
+// neither says which.
+absl::StatusOr<ForwardUse> ForwardAsRecorded(const Profile& profile, const StepPlan& plan,
+                                             const char* field);
 
 }  // namespace stepcast

@@ -3,65 +3,24 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <string_view>
-#include <unordered_map>
+#include <span>
 #include <utility>
 #include <variant>
 
-#include "core/communication/full_sharding.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/communication/placement.h"
+#include "core/communication/server_step.h"
 #include "core/communication/step_plan.h"
+#include "core/communication/stream_services.h"
 
 namespace stepcast {
 
 namespace {
 
-struct ParameterBytes {
-  int64_t down = 0;
-  int64_t up = 0;
-  int32_t server = 0;
-};
-
-}  // namespace
-
-std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers) {
-  const std::vector<Operation>& operations = profile.operations();
-  std::vector<int32_t> placed(operations.size(), 0);
-  if (servers == profile.parameter_servers()) {
-    for (size_t i = 0; i < operations.size(); ++i)
-      placed[i] = operations[i].resource == Resource::kWorker ? 0 : operations[i].parameter_server;
-    return placed;
-  }
-  std::unordered_map<std::string_view, size_t> index_of;
-  std::vector<ParameterBytes> parameters;  // in graph order
-  const auto find = [&](const Operation& operation) -> ParameterBytes& {
-    const auto [at, is_new] = index_of.try_emplace(operation.parameter, parameters.size());
-    if (is_new) parameters.emplace_back();
-    return parameters[at->second];
-  };
-  for (size_t i = 0; i < operations.size(); ++i) {
-    // Of all-reduced ones the last gradient's parameter is the first that is downloaded.
-    const Operation& operation =
-        operations[profile.has_collectives() ? operations.size() - 1 - i : i];
-    if (operation.resource == Resource::kWorker) continue;
-    ParameterBytes& bytes = find(operation);
-    if (operation.resource == Resource::kDownlink) bytes.down += operation.size_bytes;
-    if (operation.resource == Resource::kUplink) bytes.up += operation.size_bytes;
-    // Down and up.
-    if (operation.resource == Resource::kCollective) bytes.down += operation.size_bytes;
-  }
-  std::vector<int64_t> load(static_cast<size_t>(servers), 0);
-  for (ParameterBytes& parameter : parameters) {
-    const auto least = std::min_element(load.begin(), load.end());
-    parameter.server = static_cast<int32_t>(least - load.begin());
-    *least += parameter.down > 0 ? parameter.down : parameter.up;
-  }
-  for (size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].resource != Resource::kWorker) placed[i] = find(operations[i]).server;
-  }
-  return placed;
-}
-
-namespace {
+// So many dependencies may parts of tensors that wait for parts of others have, of a step.
+constexpr int64_t kMaxPartDependencies = 10'000'000;
 
 Span ParsingTime(const ParsingOverhead& overhead, int64_t size_bytes) {
   const double seconds =
@@ -70,76 +29,100 @@ Span ParsingTime(const ParsingOverhead& overhead, int64_t size_bytes) {
   return {ticks >= static_cast<double>(kEndOfTime.ticks) ? kEndOfTime.ticks : std::llround(ticks)};
 }
 
-Span RecordedTime(const RecordedStep& step, int32_t operation) {
-  return Nanoseconds(step.end_ns[Index(operation)] - step.start_ns[Index(operation)]);
-}
-
-// The parameter of an all-reduced gradient, and the computation that needs it first.
-struct Download {
-  int32_t gradient = 0;
-  int32_t user = 0;
-};
-// In the order in which they are needed.
-absl::StatusOr<std::vector<Download>> DownloadsOf(const Profile& profile) {
-  const StepPlan plan = PlanOf(profile);
-  const std::vector<int32_t> gradients = AllReducesOf(plan);
-  const absl::StatusOr<std::vector<int32_t>> uses = ForwardUses(profile, plan, "parameter_servers");
-  if (!uses.ok()) return uses.status();
-  std::vector<Download> downloads;
-  for (size_t i = gradients.size(); i > 0; --i)
-    downloads.push_back({.gradient = gradients[i - 1], .user = (*uses)[i - 1]});
-  std::stable_sort(downloads.begin(), downloads.end(),
-                   [](const Download& a, const Download& b) { return a.user < b.user; });
-  return downloads;
-}
-
 class ProgramWriter {
  public:
   ProgramWriter(const Profile& profile, const Scenario& scenario, ProgramTimes times,
                 StopCheck stop)
       : profile_(profile),
+        scenario_(scenario),
         servers_(scenario.servers()),
         times_(times),
         stop_(stop),
         pace_(stop),
         bandwidth_(scenario.bandwidth_bytes_per_second),
-        lanes_{.servers = scenario.servers().servers} {}
+        lanes_{.servers = scenario.servers().servers},
+        placement_(profile, servers_.servers, servers_.partition_bytes) {}
 
   absl::StatusOr<Program> Write() && {
+    if (absl::Status status = PlanStep(); !status.ok()) return status;
     draft_.lanes = lanes_.Specs();
-    if (absl::Status status = PlaceDownloads(); !status.ok()) return status;
+    PlaceDownloads();
     PlaceOperations();
     ConnectOperations();
+    ConnectSums();
     FillDurations();
     if (!pace_.status().ok()) return pace_.status();
     return Program::Make(std::move(draft_), stop_);
   }
 
- private:
-  bool HasParsing(const Operation& operation) const {
-    const bool travels =
-        IsTransfer(operation.resource) || operation.resource == Resource::kCollective;
-    return travels && (servers_.parsing_overhead.seconds_per_byte != 0 ||
-                       servers_.parsing_overhead.seconds != 0);
+  // Failure: see CheckServers.
+  absl::Status PlanStep() {
+    absl::StatusOr<ServerStep> step = ServerStepOf(profile_, scenario_, stop_);
+    if (!step.ok()) return step.status();
+    step_ = *std::move(step);
+    return CheckParts();
   }
 
-  LaneIndex LaneOf(const Operation& operation, int32_t server) const {
-    switch (operation.resource) {
-      case Resource::kDownlink:
-        return lanes_.Downlink(server);
-      case Resource::kUplink:
-      case Resource::kCollective:
-        return lanes_.Uplink(server);
-      case Resource::kParameterServer:
-        return lanes_.Server(server);
-      default:
-        return ServerLanes::kWorker;
+ private:
+  // The operations of the program that a part of an operation is; what waits for it waits for the
+  // last of them.
+  struct Piece {
+    OpIndex first = 0;
+    OpIndex last = 0;
+  };
+  // The time that an operation of the program takes.
+  struct Work {
+    enum class Kind : uint8_t { kTransfer, kParsing, kComputation, kPart };
+    Kind kind = Kind::kTransfer;
+    int32_t index = 0;  // of the plan; of kPart: of parts_
+  };
+
+  const Operation& SourceOf(int32_t planned) const {
+    return profile_.operations()[Index(step_.plan[Index(planned)].source)];
+  }
+  static bool Travels(const Operation& operation) {
+    return IsTransfer(operation.resource) || operation.resource == Resource::kCollective;
+  }
+  bool HasParsing(const Operation& operation) const {
+    return Travels(operation) && (servers_.parsing_overhead.seconds_per_byte != 0 ||
+                                  servers_.parsing_overhead.seconds != 0);
+  }
+  int32_t PartsOf(int32_t planned) const {
+    return placement_.PartsOf(step_.plan[Index(planned)].source);
+  }
+  // True if each part of one belongs to the same part of the other.
+  bool GoPartByPart(int32_t before, int32_t after) const {
+    const Operation& earlier = SourceOf(before);
+    return !earlier.parameter.empty() && earlier.parameter == SourceOf(after).parameter &&
+           earlier.resource != Resource::kWorker && SourceOf(after).resource != Resource::kWorker &&
+           PartsOf(before) == PartsOf(after);
+  }
+
+  absl::Status CheckParts() const {
+    if (servers_.partition_bytes == 0) return absl::OkStatus();
+    int64_t dependencies = 0;
+    const auto count = [&](int32_t before, int32_t after) {
+      if (!GoPartByPart(before, after)) dependencies += int64_t{PartsOf(before)} * PartsOf(after);
+    };
+    for (size_t i = 0; i < step_.plan.size(); ++i) {
+      for (const int32_t before : step_.plan[i].waiting_for) count(before, static_cast<int32_t>(i));
     }
+    for (const SummedDownload& sum : step_.sums) {
+      for (const int32_t before : sum.befores) count(before, sum.download);
+    }
+    if (dependencies <= kMaxPartDependencies) return absl::OkStatus();
+    return FaultsError(
+        "SCENARIO_INVALID",
+        {{.field = "parameter_servers.partition_bytes",
+          .description = absl::StrCat(
+              servers_.partition_bytes, " makes ", dependencies,
+              " dependencies between parts of a step, which is above the limit ",
+              "max_part_dependencies = ", kMaxPartDependencies, ": take larger parts")}});
   }
 
   OpIndex size() const { return static_cast<OpIndex>(draft_.lane.size()); }
 
-  void Append(int32_t source, LaneIndex lane, int64_t size_bytes) {
+  void Append(int32_t source, LaneIndex lane, int64_t size_bytes, Work work) {
     draft_.lane.push_back(lane);
     draft_.source.push_back(source);
     draft_.size_bytes.push_back(size_bytes);
@@ -147,65 +130,137 @@ class ProgramWriter {
         draft_.lanes.IsLink(lane)
             ? StreamServices::Of(size_bytes, servers_.multiplexing).WorkOn(bandwidth_)
             : TransferWork{});
+    work_.push_back(work);
+  }
+  // A transfer, and its parsing overhead as an operation of its own on the receiver (section
+  // 3.2.1).
+  void AppendTransfer(int32_t planned, int32_t part, bool is_down) {
+    const int32_t source = step_.plan[Index(planned)].source;
+    const Operation& operation = SourceOf(planned);
+    const int32_t server = placement_.ServerOf(source, part);
+    const int64_t bytes = placement_.BeginOf(part + 1, operation.size_bytes) -
+                          placement_.BeginOf(part, operation.size_bytes);
+    Append(source, is_down ? lanes_.Downlink(server) : lanes_.Uplink(server), bytes, {});
+    if (!HasParsing(operation)) return;
+    Append(source, is_down ? ServerLanes::kWorker : lanes_.Server(server), 0,
+           {.kind = Work::Kind::kParsing});
   }
 
   // Of a profile whose gradients are all-reduced: what a server sends of each parameter, in the
   // order in which the forward uses them, before all else.
-  absl::Status PlaceDownloads() {
-    if (!profile_.has_collectives()) return absl::OkStatus();
-    const absl::StatusOr<std::vector<Download>> downloads = DownloadsOf(profile_);
-    if (!downloads.ok()) return downloads.status();
-    const std::vector<int32_t> servers = PlaceParameters(profile_, servers_.servers);
-    arrives_.resize(profile_.operations().size());
-    for (const Download& download : *downloads) {
-      const Operation& gradient = profile_.operations()[Index(download.gradient)];
-      const OpIndex first = size();
-      Append(download.gradient, lanes_.Downlink(servers[Index(download.gradient)]),
-             gradient.size_bytes);
-      if (HasParsing(gradient)) {
-        Append(download.gradient, ServerLanes::kWorker, 0);
-        draft_.dependencies.push_back({.before = first, .after = first + 1});
+  void PlaceDownloads() {
+    if (!step_.downloads.empty()) arrives_.resize(step_.plan.size());
+    for (const ParameterDownload& download : step_.downloads) {
+      for (int32_t part = 0; part < PartsOf(download.gradient); ++part) {
+        const OpIndex first = size();
+        AppendTransfer(download.gradient, part, /*is_down=*/true);
+        ConnectInside({.first = first, .last = size() - 1});
+        arrives_[Index(download.user)].push_back(size() - 1);
       }
-      arrives_[Index(download.user)].push_back(size() - 1);
     }
-    return absl::OkStatus();
   }
 
-  // Gives every operation its lane, and a transfer's parsing overhead its own operation on the
-  // receiver (section 3.2.1).
+  // Gives every operation its lanes.
   void PlaceOperations() {
-    const std::vector<int32_t> servers = PlaceParameters(profile_, servers_.servers);
-    const std::vector<Operation>& operations = profile_.operations();
-    for (size_t i = 0; i < operations.size() && pace_.GoesOn(1); ++i) {
-      const Operation& operation = operations[i];
-      const auto source = static_cast<int32_t>(i);
-      first_.push_back(size());
-      Append(source, LaneOf(operation, servers[i]), operation.size_bytes);
-      if (HasParsing(operation)) {
-        Append(source,
-               operation.resource == Resource::kDownlink ? ServerLanes::kWorker
-                                                         : lanes_.Server(servers[i]),
-               0);
+    for (size_t i = 0; i < step_.plan.size() && pace_.GoesOn(1); ++i) {
+      const auto planned = static_cast<int32_t>(i);
+      first_piece_.push_back(pieces_.size());
+      const int32_t parts = PartsOf(planned);
+      for (int32_t part = 0; part < parts && pace_.GoesOn(1); ++part) {
+        const OpIndex first = size();
+        PlacePart(planned, part, parts);
+        pieces_.push_back({.first = first, .last = size() - 1});
       }
-      last_.push_back(size() - 1);
+    }
+    first_piece_.push_back(pieces_.size());
+  }
+
+  void PlacePart(int32_t planned, int32_t part, int32_t parts) {
+    const int32_t source = step_.plan[Index(planned)].source;
+    switch (SourceOf(planned).resource) {
+      case Resource::kDownlink:
+        return AppendTransfer(planned, part, /*is_down=*/true);
+      case Resource::kUplink:
+        return AppendTransfer(planned, part, /*is_down=*/false);
+      case Resource::kCollective: {
+        AppendTransfer(planned, part, /*is_down=*/false);
+        if (!scenario_.sums()) return;
+        // The sum comes back as soon as it is there.
+        draft_.gatherings.push_back({.after = size(), .befores = {size() - 1}});
+        return AppendTransfer(planned, part, /*is_down=*/true);
+      }
+      case Resource::kParameterServer: {
+        const LaneIndex lane = lanes_.Server(placement_.ServerOf(source, part));
+        if (parts == 1) return Append(source, lane, 0, {Work::Kind::kComputation, planned});
+        if (part == 0) whole_ns_ = RecordedTimes(source);
+        const int64_t whole = placement_.LargestOf(source);
+        parts_.push_back({.whole_ns = whole_ns_,
+                          .begin = placement_.BeginOf(part, whole),
+                          .end = placement_.BeginOf(part + 1, whole),
+                          .whole = whole});
+        return Append(source, lane, 0,
+                      {Work::Kind::kPart, static_cast<int32_t>(parts_.size()) - 1});
+      }
+      default:
+        return Append(source, ServerLanes::kWorker, 0, {Work::Kind::kComputation, planned});
+    }
+  }
+  std::shared_ptr<const std::vector<int64_t>> RecordedTimes(int32_t source) const {
+    auto times = std::make_shared<std::vector<int64_t>>();
+    for (const RecordedStep& step : profile_.steps())
+      times->push_back(step.end_ns[Index(source)] - step.start_ns[Index(source)]);
+    return times;
+  }
+
+  std::span<const Piece> PiecesOf(int32_t planned) const {
+    const size_t first = first_piece_[Index(planned)];
+    return {pieces_.data() + first, first_piece_[Index(planned) + 1] - first};
+  }
+  // Calls with the last operation of every part of `before` that this part of `after` waits for.
+  template <typename Visit>
+  void ForEachBefore(int32_t before, int32_t after, size_t part, Visit visit) const {
+    const std::span<const Piece> pieces = PiecesOf(before);
+    if (GoPartByPart(before, after)) return visit(pieces[part].last);
+    for (const Piece& piece : pieces) visit(piece.last);
+  }
+
+  // Each waits for the one before: a parsing for its transfer, a download for its upload.
+  void ConnectInside(const Piece& piece) {
+    for (OpIndex op = piece.first; op < piece.last; ++op)
+      draft_.dependencies.push_back({.before = op, .after = op + 1});
+  }
+
+  void ConnectOperations() {
+    for (size_t i = 0; i < step_.plan.size(); ++i) {
+      const auto planned = static_cast<int32_t>(i);
+      const std::vector<int32_t>& waiting_for = step_.plan[i].waiting_for;
+      const std::span<const Piece> pieces = PiecesOf(planned);
+      for (size_t part = 0; part < pieces.size(); ++part) {
+        if (!pace_.GoesOn(static_cast<int64_t>(1 + waiting_for.size()))) return;
+        const OpIndex first = pieces[part].first;
+        const auto wait = [&](OpIndex before) {
+          draft_.dependencies.push_back({.before = before, .after = first});
+        };
+        for (const int32_t before : waiting_for) ForEachBefore(before, planned, part, wait);
+        if (!arrives_.empty()) {
+          for (const OpIndex download : arrives_[i]) wait(download);
+        }
+        ConnectInside(pieces[part]);
+      }
     }
   }
 
-  // Connects operations: those that waited for a transfer wait for its parsing, and the parsing for
-  // the transfer.
-  void ConnectOperations() {
-    const std::vector<Operation>& operations = profile_.operations();
-    for (size_t i = 0; i < first_.size(); ++i) {
-      const std::vector<int32_t>& waiting_for = operations[i].waiting_for;
-      if (!pace_.GoesOn(static_cast<int64_t>(1 + waiting_for.size()))) return;
-      for (const int32_t before : waiting_for)
-        draft_.dependencies.push_back({.before = last_[Index(before)], .after = first_[i]});
-      if (!arrives_.empty()) {
-        for (const OpIndex download : arrives_[i])
-          draft_.dependencies.push_back({.before = download, .after = first_[i]});
+  void ConnectSums() {
+    for (const SummedDownload& sum : step_.sums) {
+      const std::span<const Piece> pieces = PiecesOf(sum.download);
+      for (size_t part = 0; part < pieces.size(); ++part) {
+        Gathering gathering{.after = pieces[part].first, .of_last_step = sum.of_last_step};
+        for (const int32_t before : sum.befores) {
+          ForEachBefore(before, sum.download, part,
+                        [&](OpIndex op) { gathering.befores.push_back(op); });
+        }
+        draft_.gatherings.push_back(std::move(gathering));
       }
-      if (first_[i] != last_[i])
-        draft_.dependencies.push_back({.before = first_[i], .after = last_[i]});
     }
   }
 
@@ -217,7 +272,7 @@ class ProgramWriter {
     for (int32_t row = 0; row < draft_.step_count; ++row) {
       for (OpIndex op = 0; op < size(); ++op) {
         if (!pace_.GoesOn(is_least ? static_cast<int64_t>(steps) : 1)) return;
-        draft_.durations.push_back(AtItsSpeed(op, DurationOf(op, row)));
+        draft_.durations.push_back(AtItsSpeed(op, DurationAt(op, Index(row))));
       }
     }
   }
@@ -229,28 +284,38 @@ class ProgramWriter {
     return FromSeconds(ToSeconds(recorded) / servers_.compute_speed_factor);
   }
 
-  Span DurationOf(OpIndex op, int32_t row) const {
-    if (draft_.lanes.IsLink(draft_.lane[Index(op)])) return {};
-    const int32_t source = draft_.source[Index(op)];
-    if (op > 0 && source == draft_.source[Index(op) - 1])
+  Span DurationAt(OpIndex op, size_t row) const {
+    const Work& work = work_[Index(op)];
+    if (work.kind == Work::Kind::kTransfer) return {};
+    if (work.kind == Work::Kind::kParsing)
       return ParsingTime(servers_.parsing_overhead, draft_.size_bytes[Index(op) - 1]);
-    const std::vector<RecordedStep>& steps = profile_.steps();
-    if (times_ == ProgramTimes::kRecorded) return RecordedTime(steps[Index(row)], source);
-    Span least = RecordedTime(steps.front(), source);
-    for (const RecordedStep& step : steps) least = std::min(least, RecordedTime(step, source));
+    if (times_ == ProgramTimes::kRecorded) return RecordedDuration(work, row);
+    Span least = RecordedDuration(work, 0);
+    for (size_t step = 1; step < profile_.steps().size(); ++step)
+      least = std::min(least, RecordedDuration(work, step));
     return least;
+  }
+  Span RecordedDuration(const Work& work, size_t step) const {
+    if (work.kind == Work::Kind::kPart) return parts_[Index(work.index)].Length(step);
+    return DurationOf(step_.plan[Index(work.index)], profile_.steps()[step], step);
   }
 
   const Profile& profile_;
+  const Scenario& scenario_;
   const ParameterServers& servers_;
   const ProgramTimes times_;
   const StopCheck stop_;
   PacedStopCheck pace_;
   const Bandwidth bandwidth_;
   const ServerLanes lanes_;
+  const Placement placement_;
+  ServerStep step_;
   ProgramDraft draft_;
-  std::vector<OpIndex> first_;  // by the profile's operation: where its own begin
-  std::vector<OpIndex> last_;
+  std::vector<Work> work_;                                // by operation of the program
+  std::vector<TimePart> parts_;                           // of what servers compute
+  std::shared_ptr<const std::vector<int64_t>> whole_ns_;  // of the last that was cut
+  std::vector<Piece> pieces_;                             // of each operation of the plan its parts
+  std::vector<size_t> first_piece_;                       // by operation of the plan, one more
   std::vector<std::vector<OpIndex>> arrives_;  // likewise: the downloads it waits for besides
 };
 
@@ -297,41 +362,12 @@ Resource ServerLanes::ResourceOf(const LaneSpec& lane) {
   }
 }
 
-StreamServices StreamServices::Windowed(int64_t size_bytes, int64_t window_bytes,
-                                        int64_t quantum_bytes) {
-  if (size_bytes <= window_bytes) return Whole(size_bytes);
-  const int64_t left = size_bytes - window_bytes;
-  const int64_t middle = quantum_bytes > 0 ? std::min(quantum_bytes, left) : left;
-  const int64_t middles = (left - 1) / middle;
-  return {.first = window_bytes,
-          .middle = middle,
-          .last = left - middles * middle,
-          .count = static_cast<int32_t>(middles) + 2};
-}
-
-StreamServices StreamServices::Of(int64_t size_bytes, const Multiplexing& multiplexing) {
-  if (const auto* window = std::get_if<Window>(&multiplexing))
-    return Windowed(size_bytes, window->bytes, window->quantum_bytes);
-  if (const auto* robin = std::get_if<RoundRobin>(&multiplexing))
-    return Windowed(size_bytes, robin->window_bytes, robin->quantum_bytes);
-  return Whole(size_bytes);
-}
-
-TransferWork StreamServices::WorkOn(const Bandwidth& link) const {
-  if (count == 1) return {.first = link.TimeFor(first), .middle = {}, .last = {}};
-  return {.first = link.TimeFor(first),
-          .middle = link.TimeFor(middle),
-          .last = link.TimeFor(last),
-          .services = count};
-}
-
 Program BuildProgram(const Profile& profile, const Scenario& scenario, ProgramTimes times) {
   return *BuildProgram(profile, scenario, times, NeverStop);
 }
 
-absl::Status CheckServers(const Profile& profile) {
-  if (!profile.has_collectives()) return absl::OkStatus();
-  return DownloadsOf(profile).status();
+absl::Status CheckServers(const Profile& profile, const Scenario& scenario) {
+  return ProgramWriter(profile, scenario, ProgramTimes::kRecorded, NeverStop).PlanStep();
 }
 
 absl::StatusOr<Program> BuildProgram(const Profile& profile, const Scenario& scenario,
@@ -344,7 +380,8 @@ bool HaveSameProgram(const Scenario& a, const Scenario& b) {
   const ParameterServers& of_b = b.servers();
   return a.bandwidth_bytes_per_second == b.bandwidth_bytes_per_second &&
          of_a.servers == of_b.servers && of_a.parsing_overhead == of_b.parsing_overhead &&
-         of_a.multiplexing == of_b.multiplexing &&
+         of_a.multiplexing == of_b.multiplexing && a.sums() == b.sums() &&
+         of_a.partition_bytes == of_b.partition_bytes &&
          of_a.compute_speed_factor == of_b.compute_speed_factor;
 }
 
@@ -381,7 +418,8 @@ JobGraph JobOf(std::shared_ptr<const Program> program, std::shared_ptr<const Ran
     job.compute_speeds.insert(job.compute_speeds.end(), Index(group.count),
                               group.compute_speed_factor.value_or(1));
   }
-  if (scenario.is_synchronous()) {
+  if (scenario.workers > 1) job.gatherings = job.programs.front()->gatherings();
+  if (scenario.servers().synchronization == Synchronization::kSynchronous) {
     std::vector<int32_t>& all = job.groups.emplace_back();
     for (int32_t worker = 0; worker < scenario.workers; ++worker) all.push_back(worker);
     job.couplings.push_back({.op = kStepEnd, .group = 0});

@@ -1,4 +1,4 @@
-// Parameter servers: the placement of parameters on them, and the job they make.
+// Parameter servers: the program of a worker's step, and the job they make.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/bandwidth.h"
 #include "core/base/stop_check.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/program.h"
@@ -16,26 +15,19 @@
 
 namespace stepcast {
 
-// The server of each operation, by its index; 0 for WORKER operations.
-//
-// On the recorded number of servers: as recorded. On another: each parameter goes, in graph order
-// of its first operation that is not WORKER, to the server with the fewest bytes so far, the lowest
-// index among equals (ICPE 2020, section 5, Fig. 23); of all-reduced gradients from the last to the
-// first. A parameter's bytes are those of its downloads, or of its uploads if it has none.
-// REQUIRES: servers >= 1; on another number than recorded every transfer and PARAMETER_SERVER
-// operation names its parameter.
-std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers);
-
-// A job with parameter servers: asynchronous or synchronous training as a program on lanes.
+// A job with parameter servers: asynchronous, synchronous or summing training, on lanes.
 //
 // Source: ICPE 2020, 3.2.1, 3.4 and 5. Every transfer's work is its size at the scenario's
 // bandwidth, its parsing overhead is an operation of its own on the receiver right after it, and
 // parameters are placed on the scenario's servers. Of a profile whose gradients are all-reduced,
 // each parameter is downloaded at the begin of the step, and its gradient uploaded where it was
 // reduced: what uses the parameter first in the forward (ForwardUses) waits for the download, what
-// waited for the sum for the upload. What a server does with it takes no time but parsing. Each
-// worker has one compute lane, and for each server a lane for what it does for this worker, a
-// downlink and an uplink. Threads: pure functions.
+// waited for the sum for the upload. What a server does with it takes no time but parsing. Where
+// servers sum, a step of such a profile begins with its backward pass (WithoutStepBarrier), and
+// each gradient is uploaded, then downloaded as soon as the uploads of all workers have ended; of a
+// profile of servers, downloads wait for all workers as SumsOf says. Each worker has one compute
+// lane, and for each server a lane for what it does for this worker, a downlink and an uplink.
+// Threads: pure functions.
 
 // The lanes of a worker, by the number of servers.
 struct ServerLanes {
@@ -64,32 +56,13 @@ struct ServerLanes {
   }
 };
 
-// A transfer as its stream's window cuts it, in bytes: ICPE 2020, 3.2.2. A stream no larger than
-// the window is one service; what is left of another goes in one more, or in turns of the quantum.
-struct StreamServices {
-  int64_t first = 0;   // the whole, where there is but one service
-  int64_t middle = 0;  // each service between the first and the last
-  int64_t last = 0;    // the last service, of several
-  int32_t count = 1;
-
-  // `quantum_bytes` 0: all that is left in one. REQUIRES: size_bytes > 0.
-  static StreamServices Whole(int64_t size_bytes) { return {.first = size_bytes}; }
-  static StreamServices Windowed(int64_t size_bytes, int64_t window_bytes, int64_t quantum_bytes);
-  static StreamServices Of(int64_t size_bytes, const Multiplexing& multiplexing);
-
-  // REQUIRES: 0 <= service < count.
-  int64_t BytesOf(int32_t service) const {
-    return service == 0 ? first : service + 1 < count ? middle : last;
-  }
-  TransferWork WorkOn(const Bandwidth& link) const;
-};
-
 // The times of a program's computations: those recorded, or a single step in which each takes its
 // least recorded time (TicTac, 5).
 enum class ProgramTimes : uint8_t { kRecorded, kLeast };
 
-// Depends on the scenario's servers, bandwidth, parsing overhead and multiplexing only, not on its
-// workers. Linear in the profile's size. REQUIRES: scenario was resolved for this profile.
+// Depends on the scenario's servers, bandwidth, parsing overhead, multiplexing, parts, and whether
+// it sums only, not on its workers. Linear in the profile's size, and SumsOf. REQUIRES: scenario
+// was resolved for this profile.
 Program BuildProgram(const Profile& profile, const Scenario& scenario,
                      ProgramTimes times = ProgramTimes::kRecorded);
 // The same. Failure: what `stop` returns, and that of CheckServers.
@@ -97,8 +70,9 @@ absl::StatusOr<Program> BuildProgram(const Profile& profile, const Scenario& sce
                                      ProgramTimes times, StopCheck stop);
 
 // INVALID_ARGUMENT, reason SCENARIO_INVALID, field parameter_servers: the profile's gradients are
-// all-reduced, and it does not say which computation needs which parameter (ForwardUses). Else OK.
-absl::Status CheckServers(const Profile& profile);
+// all-reduced, and it does not say which computation needs which parameter (ForwardUses);
+// synchronization: as SumsOf; partition_bytes: too many parts wait for parts. Else OK.
+absl::Status CheckServers(const Profile& profile, const Scenario& scenario);
 
 // True if both have the same program, of one profile. REQUIRES: resolved.
 bool HaveSameProgram(const Scenario& a, const Scenario& b);

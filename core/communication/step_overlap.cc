@@ -22,7 +22,7 @@ constexpr char kField[] = "all_reduce.byte_scheduler";
 
 class StepTurner {
  public:
-  StepTurner(const Profile& profile, const StepPlan& plan, RecordedForward forward)
+  StepTurner(const Profile& profile, const StepPlan& plan, ForwardUse forward)
       : profile_(profile),
         plan_(plan),
         forward_(std::move(forward)),
@@ -188,7 +188,7 @@ class StepTurner {
 
   const Profile& profile_;
   const StepPlan& plan_;
-  const RecordedForward forward_;
+  const ForwardUse forward_;
   const std::vector<int32_t> gradients_;  // of the plan
   std::vector<Kind> kinds_;
   std::vector<int32_t> sum_of_;  // position in gradients_ of the sum that it waits for
@@ -212,9 +212,13 @@ absl::StatusOr<StepPlan> WithoutStepBarrier(const Profile& profile, const StepPl
               ", is no ALL_REDUCE: only gradients whose parameter the next forward pass uses go by "
               "priority")}});
   }
-  absl::StatusOr<RecordedForward> forward = ForwardAsRecorded(profile, plan, kField);
+  absl::StatusOr<ForwardUse> forward = ForwardAsRecorded(profile, plan, kField);
   if (!forward.ok()) return forward.status();
-  return StepTurner(profile, plan, *std::move(forward)).Run();
+  return WithoutStepBarrier(profile, plan, *std::move(forward));
+}
+
+StepPlan WithoutStepBarrier(const Profile& profile, const StepPlan& plan, ForwardUse forward) {
+  return StepTurner(profile, plan, std::move(forward)).Run();
 }
 
 }  // namespace stepcast

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/communication/full_sharding.h"
 #include "core/communication/step_plan.h"
 #include "core/model/profile.h"
 
@@ -27,5 +28,7 @@ namespace stepcast {
 // SCENARIO_INVALID, field all_reduce.byte_scheduler: as ForwardAsRecorded, or a collective is no
 // all-reduce. REQUIRES: `plan` is of the profile, nothing fused.
 absl::StatusOr<StepPlan> WithoutStepBarrier(const Profile& profile, const StepPlan& plan);
+// The same with a forward pass that is known. REQUIRES: every collective is an all-reduce.
+StepPlan WithoutStepBarrier(const Profile& profile, const StepPlan& plan, ForwardUse forward);
 
 }  // namespace stepcast

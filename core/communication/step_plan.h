@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "core/base/index.h"
+#include "core/base/time.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
@@ -25,6 +27,16 @@ struct TimePart {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t whole = 1;
+
+  // In the recorded step `at`.
+  Span Length(size_t at) const {
+    // A product of times and bytes is beyond an int64; rounded alike, all parts come to the whole.
+    const auto until = [&](int64_t place) {
+      return std::llround(static_cast<double>((*whole_ns)[at]) *
+                          (static_cast<double>(place) / static_cast<double>(whole)));
+    };
+    return Nanoseconds(until(end) - until(begin));
+  }
 };
 
 // An operation of a plan; the graph order is the order of the list.
@@ -40,6 +52,13 @@ struct PlannedOperation {
   std::optional<TimePart> part;  // of a computation that is not as long as its source
 };
 using StepPlan = std::vector<PlannedOperation>;
+
+// Of a computation in that recorded step.
+inline Span DurationOf(const PlannedOperation& operation, const RecordedStep& step, size_t at) {
+  if (operation.part.has_value()) return operation.part->Length(at);
+  const auto source = Index(operation.source);
+  return Nanoseconds(step.end_ns[source] - step.start_ns[source]);
+}
 
 inline void SortUnique(std::vector<int32_t>& list) {
   std::sort(list.begin(), list.end());

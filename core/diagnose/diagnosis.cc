@@ -263,7 +263,8 @@ class Diagnostician {
         FindOverlapSlowdown(*execution, stop_);
     if (!slowdown.ok()) return slowdown.status();
     found.overlap_slowdown = *std::move(slowdown);
-    if (!recording->has_servers()) {
+    // Whether one that was not recorded computed beside a collective is not known.
+    if (!recording->has_servers() && !profile_.recording()->is_sample()) {
       absl::StatusOr<std::optional<CollectiveSlowdown>> contention =
           FindCollectiveSlowdown(profile_, made->program.collectives, *execution, stop_);
       if (!contention.ok()) return contention.status();
@@ -334,7 +335,8 @@ absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
   ScenarioDraft scenario = draft.scenario;
   if (!scenario.workers.has_value() && scenario.worker_groups.empty() &&
       profile.recorded_workers() > 1) {
-    scenario.workers = profile.recorded_workers();
+    const JobRecording* const recording = profile.recording();
+    scenario.workers = recording != nullptr ? recording->size() : profile.recorded_workers();
   }
   absl::StatusOr<ThroughputQuery> query =
       ResolveThroughput(profile, {.scenario = scenario, .options = draft.options});

@@ -111,7 +111,8 @@ class ExecutionMaker : public TraceSink {
     execution_.warmup = options_.warmup_steps;
     for (const auto stage : {&ExecutionMaker::FindStepEnds, &ExecutionMaker::FindBefores,
                              &ExecutionMaker::MakeStepMeetings, &ExecutionMaker::MakeJoint,
-                             &ExecutionMaker::MakeCouplings, &ExecutionMaker::Connect}) {
+                             &ExecutionMaker::MakeCouplings, &ExecutionMaker::MakeGatherings,
+                             &ExecutionMaker::Connect}) {
       (this->*stage)();
       // The next stage counts on it.
       if (!pace_.status().ok()) return pace_.status();
@@ -248,6 +249,27 @@ class ExecutionMaker : public TraceSink {
         Meet(step, coupling.op, job_.groups[Index(coupling.group)]);
     }
   }
+  // A worker is there when its own operations that the gathering is of have ended.
+  void MakeGatherings() {
+    for (const Gathering& gathering : job_.gatherings) {
+      for (int32_t step = gathering.of_last_step ? 1 : 0; step < steps_; ++step) {
+        const int32_t of_step = gathering.of_last_step ? step - 1 : step;
+        std::vector<Arrival> arrivals;
+        for (int32_t worker = 0; worker < job_.workers(); ++worker) {
+          if (!pace_.GoesOn(static_cast<int64_t>(gathering.befores.size()))) return;
+          Before last;
+          for (const OpIndex before : gathering.befores)
+            Take(LastNodeOf(worker, of_step, before), last);
+          arrivals.push_back({.worker = worker, .operation = last.operation, .at = last.at});
+          ExecutedOperation& after =
+              execution_.operations[Index(NodeOf(worker, step, gathering.after, 0))];
+          after.meeting = static_cast<int32_t>(execution_.meetings.size());
+          after.is_gathered = true;
+        }
+        execution_.meetings.push_back(std::move(arrivals));
+      }
+    }
+  }
 
   // The last of those that took time and had ended by then; `sorted`: by end.
   std::optional<ExecutedIndex> LastBy(const std::vector<ExecutedIndex>& sorted, Instant by) const {
@@ -315,15 +337,22 @@ class ExecutionMaker : public TraceSink {
       execution_.predecessors.push_back(index - 1);
       return;
     }
-    if (operation.meeting >= 0) return;
-    const size_t before = execution_.predecessors.size();
-    ForEachBefore(operation.worker, operation.step, operation.op,
-                  [&](ExecutedIndex i) { execution_.predecessors.push_back(i); });
-    if (execution_.predecessors.size() > before) return;
+    if (operation.meeting >= 0 && !operation.is_gathered) return;
+    bool waits = false;
+    // What the worker's own arrival stands for is told there.
+    const ExecutedIndex arrived =
+        operation.is_gathered
+            ? execution_.meetings[Index(operation.meeting)][Index(operation.worker)].operation
+            : -1;
+    ForEachBefore(operation.worker, operation.step, operation.op, [&](ExecutedIndex i) {
+      waits = true;
+      if (i != arrived) execution_.predecessors.push_back(i);
+    });
+    if (waits) return;
     // Nothing else: it began with its step.
     const size_t cell = CellOf(operation.worker, operation.step);
-    operation.meeting = step_meeting_[cell];
-    if (operation.meeting < 0 && step_begins_[cell].operation >= 0)
+    if (operation.meeting < 0) operation.meeting = step_meeting_[cell];
+    if ((operation.meeting < 0 || operation.is_gathered) && step_begins_[cell].operation >= 0)
       execution_.predecessors.push_back(step_begins_[cell].operation);
   }
 

@@ -43,6 +43,7 @@ struct ExecutedOperation {
   int32_t service = 0;                     // as in ChunkRecord
   PathKind kind = PathKind::kComputation;  // one of the first three
   bool is_joint = false;                   // one of all workers, which each have it
+  bool is_gathered = false;                // its meeting is of what it waits for besides
   int32_t meeting = -1;                    // of Execution::meetings, that it waits for; -1: none
   Instant start;
   Instant end;

@@ -71,6 +71,26 @@ MultiRankRecording WithStepsOfServers(MultiRankRecording recording, const Aligne
   return recording;
 }
 
+// JobRecordingReport::beyond_shortest_seconds. REQUIRES: a sample.
+std::optional<double> BeyondShortestSeconds(const JobRecording& recording, size_t steps) {
+  const size_t collectives = recording.collectives.size();
+  std::map<std::pair<Collective, int64_t>, int64_t> shortest;
+  for (size_t i = 0; i < steps * collectives; ++i) {
+    const LaunchedCollective& what = recording.collectives[i % collectives];
+    const int64_t ns = recording.ShortestNsOf(i / collectives, i % collectives);
+    int64_t& least = shortest.try_emplace({what.kind, what.size_bytes}, ns).first->second;
+    least = std::min(least, ns);
+  }
+  if (shortest.size() == steps * collectives) return std::nullopt;
+  double sum_ns = 0;
+  for (size_t i = 0; i < steps * collectives; ++i) {
+    const LaunchedCollective& what = recording.collectives[i % collectives];
+    sum_ns += static_cast<double>(recording.ShortestNsOf(i / collectives, i % collectives) -
+                                  shortest.at({what.kind, what.size_bytes}));
+  }
+  return sum_ns / static_cast<double>(steps) * 1e-9;
+}
+
 absl::StatusOr<AlignedClocks> Align(const MultiRankRecording& recording, StopCheck stop) {
   absl::StatusOr<RecordedExchanges> exchanges = ExchangesOf(recording, stop);
   if (!exchanges.ok()) return exchanges.status();
@@ -106,9 +126,13 @@ absl::StatusOr<JobRecordingReport> ReportOnRecording(const MultiRankRecording& a
   if (!unaligned.ok() && !absl::IsOutOfRange(unaligned.status())) return unaligned.status();
   JobRecordingReport report{.steps = recording.step_count(),
                             .collectives = static_cast<int32_t>(recording.collectives.size()),
+                            .job_workers = recording.profile.recording()->size(),
                             .recorded_step_seconds = replay->recorded_step_seconds,
                             .replayed_step_seconds = replay->replayed_step_seconds,
                             .waiting_seconds = replay->waiting_seconds};
+  if (const JobRecording& stored = *recording.profile.recording(); stored.is_sample()) {
+    report.beyond_shortest_seconds = BeyondShortestSeconds(stored, recording.step_numbers.size());
+  }
   if (unaligned.ok()) report.unaligned_step_seconds = unaligned->replayed_step_seconds;
   const double steps = report.steps;
   report.between_steps_seconds = replay->between_steps_seconds * (steps - 1) / steps;

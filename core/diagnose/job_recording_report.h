@@ -37,6 +37,10 @@ struct JobRecordingReport {
   std::vector<ServerReport> servers;  // none where workers meet in collectives
   int32_t steps = 0;                  // that all workers have
   int32_t collectives = 0;            // of each step
+  int32_t job_workers = 0;            // above the number of workers: these are a sample
+  // Of a sample: what the collectives of a step took longer than the shortest of their kind and
+  // size; none: no two are alike.
+  std::optional<double> beyond_shortest_seconds;
   double recorded_step_seconds = 0;
   double replayed_step_seconds = 0;
   // The replay with the clocks as they were read; none: they are more than two days apart.

@@ -9,8 +9,8 @@ bool JobGraph::StepsStandAlone() const {
       std::all_of(couplings.begin(), couplings.end(),
                   [](const Coupling& coupling) { return coupling.op == kStepEnd; });
   const bool draws_apart = drawing != StepDrawing::kJoint;
-  return programs.size() == 1 && meets_at_ends && peer_edges.empty() && joint.ops.empty() &&
-         draws_apart && !slows_computation();
+  return programs.size() == 1 && meets_at_ends && peer_edges.empty() && gatherings.empty() &&
+         joint.ops.empty() && draws_apart && !slows_computation();
 }
 
 }  // namespace stepcast

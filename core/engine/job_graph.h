@@ -171,6 +171,7 @@ struct JobGraph {
   std::vector<std::vector<int32_t>> groups;              // of workers, ascending
   std::vector<Coupling> couplings;
   std::vector<PeerEdge> peer_edges;
+  std::vector<Gathering> gatherings;  // of operations that every program has
   JointWork joint;
   StepDrawing drawing = StepDrawing::kIndependent;
   // The speed of a worker's kCompute lanes while a transfer of its own, or a joint operation, is

@@ -1,10 +1,12 @@
 // The operations of a run that wait for operations of other workers, step by step.
 //
 // A worker that is ahead may end an operation before the waiting worker has begun the same step, so
-// ends are counted. Threads: none. Cost: O(edges of the operation) an end, O(edges) a step.
+// ends are counted. Threads: none. Cost: O(edges of the operation) an end, O(workers) an end that
+// completes a gathering, O(edges and gatherings) a step.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -18,16 +20,21 @@ class PeerReleases {
  public:
   // The job must outlive it.
   explicit PeerReleases(const JobGraph& job)
-      : edges_(job.peer_edges), workers_(job.workers()), begun_(Index(workers_), 0) {
+      : edges_(job.peer_edges),
+        gatherings_(job.gatherings),
+        workers_(job.workers()),
+        begun_(Index(workers_), 0),
+        gathered_(gatherings_.size()) {
     ended_.assign(edges_.size() * Index(workers_), 0);
-    for (size_t edge = 0; edge < edges_.size(); ++edge) {
-      if (Index(edges_[edge].before) >= edges_from_.size())
-        edges_from_.resize(Index(edges_[edge].before) + 1);
-      edges_from_[Index(edges_[edge].before)].push_back(edge);
+    for (size_t edge = 0; edge < edges_.size(); ++edge)
+      ListOf(edges_from_, edges_[edge].before).push_back(edge);
+    for (size_t i = 0; i < gatherings_.size(); ++i) {
+      for (const OpIndex before : gatherings_[i].befores)
+        ListOf(gatherings_of_, before).push_back(i);
     }
   }
 
-  bool empty() const { return edges_.empty(); }
+  bool empty() const { return edges_.empty() && gatherings_.empty(); }
 
   // The worker's next step begins; adds to `pending` what each of its operations has to wait for.
   void BeginStep(int32_t worker, int32_t* pending) {
@@ -35,20 +42,31 @@ class PeerReleases {
     for (size_t edge = 0; edge < edges_.size(); ++edge) {
       if (EndedOf(edge, worker) < step) ++pending[edges_[edge].after];
     }
+    for (size_t i = 0; i < gatherings_.size(); ++i) {
+      if (gathered_[i].steps < NeededBy(i, step)) ++pending[gatherings_[i].after];
+    }
   }
 
   // An operation of the worker's step has ended. Nobody knows before TakeReleased, so that the
   // order of workers within an instant does not show.
   void End(int32_t worker, OpIndex op) {
-    if (Index(op) >= edges_from_.size()) return;
-    for (const size_t edge : edges_from_[Index(op)]) {
-      const int32_t waiting =
-          (worker - edges_[edge].worker_offset % workers_ + workers_) % workers_;
-      told_.emplace_back(waiting, edge);
+    if (Index(op) < edges_from_.size()) {
+      for (const size_t edge : edges_from_[Index(op)]) {
+        const int32_t waiting =
+            (worker - edges_[edge].worker_offset % workers_ + workers_) % workers_;
+        told_.emplace_back(waiting, edge);
+      }
+    }
+    if (Index(op) >= gatherings_of_.size()) return;
+    for (const size_t i : gatherings_of_[Index(op)]) {
+      int64_t& count = gathered_[i].ends[static_cast<size_t>(begun_[Index(worker)] % 2)];
+      if (++count < static_cast<int64_t>(gatherings_[i].befores.size()) * workers_) continue;
+      count = 0;
+      complete_.push_back(i);
     }
   }
 
-  bool HasReleased() const { return !told_.empty(); }
+  bool HasReleased() const { return !told_.empty() || !complete_.empty(); }
   // Calls release(worker, op) for each end since the last call that a step under way waits for, and
   // run(worker) after those of a worker; workers and operations ascend.
   template <typename Release, typename Run>
@@ -60,6 +78,14 @@ class PeerReleases {
         released.emplace_back(waiting, edges_[edge].after);
     }
     told_.clear();
+    for (const size_t i : complete_) {
+      const int64_t steps = ++gathered_[i].steps;
+      for (int32_t worker = 0; worker < workers_; ++worker) {
+        if (NeededBy(i, begun_[Index(worker)]) == steps)
+          released.emplace_back(worker, gatherings_[i].after);
+      }
+    }
+    complete_.clear();
     std::sort(released.begin(), released.end());
     for (size_t i = 0; i < released.size(); ++i) {
       release(released[i].first, released[i].second);
@@ -69,16 +95,34 @@ class PeerReleases {
   }
 
  private:
+  struct Gathered {
+    int64_t steps = 0;  // in which all was there
+    // By step, odd or even: a worker that is in the one after the next has waited for all of it.
+    std::array<int64_t, 2> ends{};
+  };
+
+  static std::vector<size_t>& ListOf(std::vector<std::vector<size_t>>& lists, OpIndex op) {
+    if (Index(op) >= lists.size()) lists.resize(Index(op) + 1);
+    return lists[Index(op)];
+  }
   int64_t& EndedOf(size_t edge, int32_t worker) {
     return ended_[edge * Index(workers_) + Index(worker)];
   }
+  // The steps that must have been gathered before the operation of that step, from 1, may begin.
+  int64_t NeededBy(size_t gathering, int64_t step) const {
+    return gatherings_[gathering].of_last_step ? step - 1 : step;
+  }
 
   const std::vector<PeerEdge>& edges_;
+  const std::vector<Gathering>& gatherings_;
   const int32_t workers_;
-  std::vector<std::vector<size_t>> edges_from_;   // by operation
-  std::vector<int64_t> begun_;                    // by worker: steps
-  std::vector<int64_t> ended_;                    // by edge and waiting worker
-  std::vector<std::pair<int32_t, size_t>> told_;  // waiting worker, edge
+  std::vector<std::vector<size_t>> edges_from_;     // by operation
+  std::vector<std::vector<size_t>> gatherings_of_;  // likewise
+  std::vector<int64_t> begun_;                      // by worker: steps
+  std::vector<int64_t> ended_;                      // by edge and waiting worker
+  std::vector<Gathered> gathered_;                  // by gathering
+  std::vector<std::pair<int32_t, size_t>> told_;    // waiting worker, edge
+  std::vector<size_t> complete_;                    // gatherings
 };
 
 }  // namespace stepcast

@@ -67,10 +67,10 @@ class PlainRun {
         releases_(job),
         joint_(job),
         couples_operations_(ledger_.meetings().couples_operations()),
-        has_peer_edges_(!job.peer_edges.empty()),
+        waits_for_peers_(!releases_.empty()),
         joins_(!job.joint.ops.empty()),
         holds_back_(couples_operations_ || joins_),
-        meets_(has_peer_edges_ || joins_ || !job.couplings.empty()),
+        meets_(waits_for_peers_ || joins_ || !job.couplings.empty()),
         slows_(job.slows_computation()),
         scales_(options.scaling != nullptr),
         paces_(job.joint.has_paces()),
@@ -454,7 +454,7 @@ class PlainRun {
     for (const OpIndex dependent : program.dependents(chunk.op)) {
       ready_.AddIf(--pending[dependent] == 0, dependent);
     }
-    if (has_peer_edges_) TellPeers(worker, chunk.op);
+    if (waits_for_peers_) TellPeers(worker, chunk.op);
     if (--state.operations_left == 0) EndStep(worker);
   }
 
@@ -524,7 +524,7 @@ class PlainRun {
     int32_t* const pending = PendingOf(worker);
     std::memcpy(pending, program.dependency_counts().data(),
                 Index(program.size()) * sizeof(int32_t));
-    if (has_peer_edges_) releases_.BeginStep(worker, pending);
+    if (waits_for_peers_) releases_.BeginStep(worker, pending);
     for (const OpIndex root : program.roots()) ready_.AddIf(pending[root] == 0, root);
     CheckStop(program.size() / kCopiesPerUnit);
   }
@@ -582,7 +582,7 @@ class PlainRun {
   PeerReleases releases_;
   JointSequence joint_;
   const bool couples_operations_;
-  const bool has_peer_edges_;
+  const bool waits_for_peers_;
   const bool joins_;
   const bool holds_back_;  // operations that are ready, for other workers
   const bool meets_;

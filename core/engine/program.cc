@@ -38,6 +38,7 @@ Program::Program(ProgramDraft draft)
       size_bytes_(std::move(draft.size_bytes)),
       work_(std::move(draft.work)),
       duration_(std::move(draft.durations)),
+      gatherings_(std::move(draft.gatherings)),
       operations_on_(Index(lanes_.count()), 0) {
   for (const LaneIndex lane : lane_) ++operations_on_[Index(lane)];
   for (const TransferWork& work : work_) {

@@ -93,6 +93,17 @@ struct TransferWork {
   friend bool operator==(const TransferWork&, const TransferWork&) = default;
 };
 
+// An operation of each worker that waits for operations of all of them, its own among them: step by
+// step, or for those of the step before.
+struct Gathering {
+  OpIndex after = 0;
+  std::vector<OpIndex> befores;  // at least one; ascending
+  // True: of the step before, so that the first step waits for nothing.
+  bool of_last_step = false;
+
+  friend bool operator==(const Gathering&, const Gathering&) = default;
+};
+
 // The parts of a Program; lists without a note are parallel, by OpIndex.
 struct ProgramDraft {
   struct Dependency {
@@ -106,6 +117,8 @@ struct ProgramDraft {
   std::vector<int64_t> size_bytes;
   std::vector<TransferWork> work;
   std::vector<Dependency> dependencies;  // ascending by `after`; no cycle
+  // By `after`, each at most once; what it waits for in its own step comes before it on every way.
+  std::vector<Gathering> gatherings;
   int32_t step_count = 0;
   std::vector<Span> durations;  // step-major
 };
@@ -125,7 +138,8 @@ class Program {
   // The profile's operation it comes from; a parsing overhead comes from its transfer.
   int32_t source(OpIndex op) const { return source_[Index(op)]; }
   bool IsParsing(OpIndex op) const {
-    return op > 0 && source(op) == source(op - 1) && !lanes_.IsJoint(lane(op)) && !IsTransfer(op);
+    return op > 0 && source(op) == source(op - 1) && IsTransfer(op - 1) && !IsTransfer(op) &&
+           !lanes_.IsJoint(lane(op));
   }
 
   // The operations that wait for it, ascending.
@@ -137,6 +151,8 @@ class Program {
   int32_t dependency_count(OpIndex op) const { return dependency_count_[Index(op)]; }
   // The same for all, by OpIndex.
   const std::vector<int32_t>& dependency_counts() const { return dependency_count_; }
+  // What waits for all workers of a job that has several.
+  const std::vector<Gathering>& gatherings() const { return gatherings_; }
   // Operations that wait for nothing, ascending.
   const std::vector<OpIndex>& roots() const { return roots_; }
   // The number of operations on a lane.
@@ -178,6 +194,7 @@ class Program {
   std::vector<int32_t> first_dependent_;  // size() + 1 entries
   std::vector<int32_t> dependency_count_;
   std::vector<OpIndex> roots_;
+  std::vector<Gathering> gatherings_;
   std::vector<int32_t> operations_on_;  // by lane
   int32_t most_services_ = 1;
   int64_t chunk_count_ = 0;

@@ -162,9 +162,11 @@ std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     if (section.rows.empty()) continue;
     const int32_t workers = options.workers.value_or(section.workers);
     if (workers < 2) {
-      faults.Add("workers", absl::StrCat(workers, " found at ", section.field,
-                                         " (in lines of the form `# Rank 0 ...`, or of processes): "
-                                         "say how many took part, at least 2"));
+      faults.Add("workers",
+                 absl::StrCat(workers, " found at ", section.field,
+                              " (in lines of the form `# Rank 0 ...`, of processes, or of "
+                              "the command that started them): "
+                              "say how many took part, at least 2"));
       continue;
     }
     KindOfRates kind{.kind = section.test ? section.test->kind : options.kind};

@@ -135,7 +135,7 @@ class ChakraWireReader {
         if (absl::Status status = ReadNumber(value); !status.ok()) return status;
         if (SetMicros(value, tag == Varint(6) ? node.start_ns : node.duration_ns))
           return absl::OkStatus();
-        return reader_.Fail(absl::StrCat(value, " us are no time"));
+        return reader_.Fail(absl::StrCat(value, " us are not a time"));
       }
       case Nested(10):
         return ReadAttribute(node);
@@ -269,7 +269,7 @@ class ChakraJsonReader : public JsonReader {
     if (is_length || key() == "starttimemicros") {
       if (value < 0 ||
           !SetMicros(static_cast<uint64_t>(value), is_length ? node_.duration_ns : node_.start_ns))
-        return FailAtByte(absl::StrCat(value, " us are no time"));
+        return FailAtByte(absl::StrCat(value, " us are not a time"));
     }
     SetAttribute(key(), value, node_);
   }

@@ -18,6 +18,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "core/importing/benchmark_log.h"
 #include "core/importing/benchmark_sections.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/units.h"
@@ -29,8 +30,6 @@ namespace stepcast {
 namespace {
 
 constexpr double kMaxSeconds = 86'400;
-
-std::string LineField(size_t line) { return absl::StrCat("line ", line); }
 
 std::optional<Collective> CollectiveOfName(absl::string_view name) {
   const std::string upper = absl::AsciiStrToUpper(name);
@@ -101,247 +100,6 @@ class MeasuredPoints {
   std::vector<MeasuredCollective> points_;
 };
 
-// The units are those of the columns if the rate is what size and time give. Empty: they are.
-std::string RateFault(const BenchmarkRow& row) {
-  const double rate = static_cast<double>(row.size_bytes) / row.micros / 1e3;
-  constexpr double kShare = 0.02;
-  constexpr double kRounding = 0.02;
-  if (std::abs(rate - row.algorithm_rate) <= kShare * row.algorithm_rate + kRounding) return "";
-  return absl::StrCat(row.size_bytes, " bytes in ", row.micros, " us are ", rate, " GB/s, not ",
-                      row.algorithm_rate, ": are the units others?");
-}
-
-// Reader of what nccl-tests, rccl-tests, OSU's and Intel's MPI benchmarks print. The numbers of a
-// line stand below the names of its columns.
-class BenchmarkLog {
- public:
-  std::vector<BenchmarkSection> Read(absl::string_view text) {
-    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-      ++number_;
-      ReadLine(line);
-    }
-    return std::move(sections_);
-  }
-
- private:
-  // The places of the columns; of times and rates, the last half's.
-  struct Columns {
-    size_t count = 0;
-    size_t reduction = SIZE_MAX;
-    size_t root = SIZE_MAX;
-    std::vector<size_t> times;
-    std::vector<size_t> algorithm_rates;
-    std::vector<size_t> bus_rates;
-    std::vector<size_t> wrongs;
-    bool counts_wrongs = false;  // else they are errors
-  };
-  using Tokens = std::vector<absl::string_view>;
-  static constexpr size_t kMostFaults = 100;  // of a section
-
-  static Tokens TokensOf(absl::string_view text) {
-    return absl::StrSplit(text, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
-  }
-  static bool IsNumber(absl::string_view text) {
-    double number = 0;
-    return absl::SimpleAtod(text, &number);
-  }
-
-  void ReadLine(absl::string_view line) {
-    constexpr absl::string_view kDebug = "NCCL ";
-    const size_t hash = line.find('#');
-    const bool is_debug = absl::StrContains(line, kDebug);
-    if (hash != absl::string_view::npos && !is_debug)
-      return ReadComment(line.substr(0, hash), line.substr(hash + 1));
-    if (const std::optional<BenchmarkTest> test = TestMentioned(line)) test_ = test;
-    if (columns_.times.empty()) return;
-    Tokens tokens = TokensOf(WithoutPrefix(line));
-    int64_t size_bytes = 0;
-    if (tokens.empty() || !absl::SimpleAtoi(tokens.front(), &size_bytes)) {
-      // A line that a library prints between, perhaps with a row at its end.
-      if (!is_debug || tokens.size() <= columns_.count) return;
-      tokens.erase(tokens.begin(), tokens.end() - static_cast<ptrdiff_t>(columns_.count));
-      const bool is_row = absl::SimpleAtoi(tokens.front(), &size_bytes) && size_bytes > 0 &&
-                          IsNumber(tokens[columns_.times.back()]);
-      if (is_row) AddRow(tokens, size_bytes);
-      return;
-    }
-    if (is_debug) {
-      is_broken_ = true;
-      return AddFault(
-          "NCCL_DEBUG's output is inside the row: run without NCCL_DEBUG, or with "
-          "NCCL_DEBUG_FILE");
-    }
-    AddRow(tokens, size_bytes);
-  }
-
-  // A launcher's mark is the same in each line, or has as many words (a time).
-  absl::string_view WithoutPrefix(absl::string_view line) const {
-    if (prefix_.empty() || absl::ConsumePrefix(&line, prefix_)) return line;
-    if (prefix_.back() != ' ' && prefix_.back() != '\t') return "";
-    for (size_t left = TokensOf(prefix_).size(); left > 0; --left) {
-      line = absl::StripLeadingAsciiWhitespace(line);
-      line.remove_prefix(std::min(line.size(), line.find_first_of(" \t")));
-    }
-    return line;
-  }
-
-  void ReadComment(absl::string_view before, absl::string_view comment) {
-    const Tokens tokens = TokensOf(comment);
-    const auto begins = [&tokens](std::initializer_list<absl::string_view> words) {
-      return tokens.size() >= words.size() &&
-             std::equal(words.begin(), words.end(), tokens.begin());
-    };
-    if (begins({"Collective", "test", "concluded:"})) return;
-    if (begins({"nThread"}) || begins({"Using", "devices"})) ranks_.clear();
-    if (begins({"Rank"}) && tokens.size() > 2) return AddRank(tokens);
-    if (begins({"Benchmarking"}) && tokens.size() > 1) return BeginTest(tokens[1]);
-    if (begins({"#processes", "="}) && tokens.size() > 2) {
-      if (!absl::SimpleAtoi(tokens[2], &processes_)) processes_ = 0;
-      return;
-    }
-    if (begins({"OSU"})) return BeginOsuTest(tokens);
-    if (begins({"size", "count"}) && tokens.size() >= 5) return BeginTable(before, tokens);
-    if ((begins({"Size"}) || begins({"bytes"})) && !test_is_read_)
-      return BeginTimes(before, tokens);
-    if (const std::optional<BenchmarkTest> test = TestMentioned(comment)) test_ = test;
-  }
-
-  void AddRank(const Tokens& tokens) {
-    int32_t rank = 0;
-    if (!absl::SimpleAtoi(tokens[1], &rank) || rank < 0 || rank == INT32_MAX) return;
-    const bool has_group = tokens.size() > 3 && tokens[2] == "Group";
-    int32_t& ranks = ranks_[has_group ? std::string(tokens[3]) : ""];
-    ranks = has_group ? ranks + 1 : std::max(ranks, rank + 1);
-  }
-
-  void BeginTest(absl::string_view name) {
-    test_ = TestNamed(name).value_or(BenchmarkTest{.name = std::string(name)});
-    columns_ = {};
-    processes_ = 0;
-    test_is_read_ = false;
-  }
-
-  // "OSU MPI-CUDA Allreduce Latency Test v7.0".
-  void BeginOsuTest(const Tokens& tokens) {
-    const auto test = std::find(tokens.begin(), tokens.end(), "Test");
-    if (tokens.size() < 3 || test == tokens.end()) return;
-    auto last = test;
-    if (last - tokens.begin() > 3 && *(last - 1) == "Latency") --last;
-    BeginTest(absl::StrJoin(tokens.begin() + 2, last, " "));
-  }
-
-  BenchmarkSection& BeginSection(absl::string_view before) {
-    prefix_ = std::string(before);
-    columns_ = {};
-    is_broken_ = false;
-    sections_.push_back({.field = LineField(number_)});
-    return sections_.back();
-  }
-
-  // Table of nccl-tests.
-  void BeginTable(absl::string_view before, const Tokens& tokens) {
-    BenchmarkSection& section = BeginSection(before);
-    section.test = std::exchange(test_, std::nullopt);
-    for (const auto& [group, ranks] : ranks_) section.workers = std::max(section.workers, ranks);
-    columns_.count = tokens.size();
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      if (tokens[i] == "redop") columns_.reduction = i;
-      if (tokens[i] == "root") columns_.root = i;
-      if (tokens[i] == "time") columns_.times.push_back(i);
-      if (tokens[i] == "algbw") columns_.algorithm_rates.push_back(i);
-      if (tokens[i] == "busbw") columns_.bus_rates.push_back(i);
-      if (tokens[i] == "#wrong" || tokens[i] == "error") columns_.wrongs.push_back(i);
-      columns_.counts_wrongs = columns_.counts_wrongs || tokens[i] == "#wrong";
-    }
-    const size_t halves = columns_.times.size();
-    if (columns_.algorithm_rates.size() != halves || columns_.bus_rates.size() != halves)
-      columns_ = {};
-  }
-
-  // Table of OSU's and Intel's MPI benchmarks: a mean over the processes.
-  void BeginTimes(absl::string_view before, const Tokens& tokens) {
-    if (!test_) return;
-    BenchmarkSection& section = BeginSection(before);
-    test_is_read_ = true;
-    section.test = test_;
-    section.workers = processes_;
-    section.has_rates = false;
-    section.sizes_are_shares = true;
-    columns_ = {.count = 2, .times = {1}};
-    const auto mean = std::find(tokens.begin(), tokens.end(), "t_avg[usec]");
-    if (mean == tokens.end()) return;
-    columns_.times = {static_cast<size_t>(mean - tokens.begin())};
-    columns_.count = columns_.times.front() + 1;
-  }
-
-  void AddFault(std::string description) {
-    BenchmarkSection& section = sections_.back();
-    if (section.faults.size() < kMostFaults)
-      section.faults.push_back(
-          {.field = LineField(number_), .description = std::move(description)});
-  }
-
-  void AddRow(Tokens& tokens, int64_t size_bytes) {
-    // Some print nothing where nothing is added up.
-    if (tokens.size() + 1 == columns_.count && columns_.reduction < tokens.size() &&
-        IsNumber(tokens[columns_.reduction])) {
-      tokens.insert(tokens.begin() + static_cast<ptrdiff_t>(columns_.reduction), "none");
-    }
-    if (tokens.size() < columns_.count) {
-      // The rest of a row that was broken.
-      if (!is_broken_) {
-        AddFault(
-            absl::StrCat(tokens.size(), " columns of ", columns_.count, ": the line is cut short"));
-      }
-      return;
-    }
-    is_broken_ = false;
-    BenchmarkRow row{.field = LineField(number_), .size_bytes = size_bytes};
-    FillRow(tokens, row);
-  }
-
-  void FillRow(const Tokens& tokens, BenchmarkRow& row) {
-    for (const size_t at : columns_.wrongs) {
-      (at == columns_.wrongs.back() ? row.is_checked_in_place : row.is_checked) =
-          IsNumber(tokens[at]);
-      int64_t wrong = 0;
-      if (columns_.counts_wrongs && absl::SimpleAtoi(tokens[at], &wrong) && wrong > 0)
-        return AddFault(absl::StrCat(wrong, " wrong values: the benchmark failed"));
-    }
-    if (columns_.wrongs.size() == 1) row.is_checked = row.is_checked_in_place;
-    row.reduces = columns_.reduction != SIZE_MAX && tokens[columns_.reduction] != "none";
-    int64_t root = -1;
-    row.has_root =
-        columns_.root != SIZE_MAX && absl::SimpleAtoi(tokens[columns_.root], &root) && root >= 0;
-    // In place, unless that was not run.
-    for (size_t half = columns_.times.size(); half-- > 0;) {
-      const bool has_rates = !columns_.bus_rates.empty();
-      const bool is_known =
-          absl::SimpleAtod(tokens[columns_.times[half]], &row.micros) && row.micros > 0 &&
-          (!has_rates ||
-           (absl::SimpleAtod(tokens[columns_.algorithm_rates[half]], &row.algorithm_rate) &&
-            absl::SimpleAtod(tokens[columns_.bus_rates[half]], &row.bus_rate)));
-      if (!is_known) continue;
-      if (std::string fault = RateFault(row); has_rates && !fault.empty())
-        AddFault(std::move(fault));
-      sections_.back().rows.push_back(std::move(row));
-      return;
-    }
-    if (row.size_bytes > 0)
-      AddFault(absl::StrCat(Quoted(std::string(tokens[columns_.times[0]])), " is no time above 0"));
-  }
-
-  size_t number_ = 0;
-  std::string prefix_;  // of each line, by a launcher
-  Columns columns_;
-  std::optional<BenchmarkTest> test_;     // the one named last
-  bool test_is_read_ = false;             // of OSU's and Intel's
-  bool is_broken_ = false;                // a row had something inside
-  int32_t processes_ = 0;                 // Intel's
-  std::map<std::string, int32_t> ranks_;  // of nccl-tests, by group
-  std::vector<BenchmarkSection> sections_;
-};
-
 // For the end of a refusal.
 constexpr char kOwnTable[] =
     "; a table of one's own is read, too: a line kind,workers,size_bytes,seconds, and below it one "
@@ -356,7 +114,7 @@ void AddPoint(const std::string& field, const std::array<std::string, 4>& texts,
   const std::optional<Collective> kind = CollectiveOfName(texts[0]);
   const auto wrong = [&](size_t column, const char* what) {
     faults.Add(field,
-               absl::StrCat(kPointColumns[column], " ", Quoted(texts[column]), " is no ", what));
+               absl::StrCat(kPointColumns[column], " ", Quoted(texts[column]), " is not a ", what));
   };
   if (!kind) return wrong(0, "collective: ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER or BROADCAST");
   point.kind = *kind;
@@ -409,7 +167,7 @@ void ReadPointList(const nlohmann::json& list, FaultList& faults, MeasuredPoints
     const nlohmann::json& entry = list[i];
     const std::string field = absl::StrCat("measured[", i, "]");
     if (!entry.is_object()) {
-      faults.Add(field, "is no object");
+      faults.Add(field, "is not an object");
       continue;
     }
     std::array<std::string, 4> texts;
@@ -617,7 +375,7 @@ absl::StatusOr<std::vector<MeasuredCollective>> ReadCollectiveBenchmark(
   } else if (is_table) {
     ReadPointTable(view, faults, points);
   } else {
-    AddSections(BenchmarkLog().Read(view), options, faults, points);
+    AddSections(ReadBenchmarkLog(view), options, faults, points);
     if (faults.empty() && points.empty()) {
       faults.Add(LineField(static_cast<size_t>(std::count(view.begin(), view.end(), '\n')) + 1),
                  "no line of size, count, type, time: this is to be what nccl-tests, rccl-tests or "

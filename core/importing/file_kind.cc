@@ -34,6 +34,8 @@ constexpr std::pair<FileKind, std::string_view> kTexts[] = {
     {FileKind::kProfileText, "a Stepcast profile in proto text"sv},
     {FileKind::kJson, "JSON"sv},
     {FileKind::kTable, "a table in text, its columns divided by tabs or commas"sv},
+    {FileKind::kBenchmark,
+     "a benchmark of collectives, which stepcast profile fit-collectives reads"sv},
     {FileKind::kText, "text"sv},
     {FileKind::kBinary, "binary data"sv},
     {FileKind::kZeros, "zero bytes alone, as a download or copy that failed leaves"sv},
@@ -219,6 +221,10 @@ FileKind KindOfText(std::string_view text) {
   for (const std::string_view field : {"batch_size:"sv, "operations {"sv, "platform {"sv}) {
     if (StartsWith(text, field) || Has(text, std::string("\n").append(field)))
       return FileKind::kProfileText;
+  }
+  for (const std::string_view mark :
+       {"algbw   busbw"sv, "# OSU MPI"sv, "MPI Benchmarks"sv, "#bytes #repetitions"sv}) {
+    if (Has(text, mark)) return FileKind::kBenchmark;
   }
   const std::string_view line = text.substr(0, text.find('\n'));
   return Has(line, "\t") || Has(line, ",") ? FileKind::kTable : FileKind::kText;

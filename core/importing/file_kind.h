@@ -27,6 +27,7 @@ enum class FileKind : uint8_t {
   kProfileText,  // the same in proto text
   kJson,         // something else
   kTable,        // lines of columns, divided by tabs or commas
+  kBenchmark,    // log of nccl-tests, rccl-tests, or the MPI benchmarks of OSU or Intel
   kText,         // something else
   kBinary,       // perhaps a serialised message
   // What no reader takes, whatever it was said to be:

@@ -130,7 +130,7 @@ class HorovodReader : public JsonReader {
     constexpr double kLast = 4e15;  // microseconds
     if (key() == "pid" && std::abs(value) < kLast) process_ = std::llround(value);
     if (key() != "ts") return;
-    if (!(std::abs(value) <= kLast)) return FailAtByte(absl::StrCat(value, " is no time"));
+    if (!(std::abs(value) <= kLast)) return FailAtByte(absl::StrCat(value, " is not a time"));
     time_ns_ = static_cast<int64_t>(std::floor(value)) * 1000 +
                std::llround((value - std::floor(value)) * 1000);
     has_time_ = true;

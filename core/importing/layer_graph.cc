@@ -106,7 +106,7 @@ class Parser {
     const auto to = index_of_.find(edge.to);
     for (const auto& [found, number] : {std::pair(from, edge.from), std::pair(to, edge.to)}) {
       if (found == index_of_.end())
-        faults_.Add(Line(edge.line), absl::StrCat("node", number, " is no layer of the text"));
+        faults_.Add(Line(edge.line), absl::StrCat("node", number, " is not a layer of the text"));
     }
     if (from == index_of_.end() || to == index_of_.end()) return;
     if (edge.from == edge.to) {

@@ -48,9 +48,10 @@ std::vector<std::string> NotesOn(const std::vector<MeasuredLayer>& measured) {
   std::vector<std::string> left_out;
   for (const MeasuredLayer& layer : measured) {
     if (layer.is_input()) {
-      left_out.push_back(absl::StrFormat(
-          "Left out: data loading (node%d), %.3f ms a step, which is no computation of the model.",
-          layer.number, layer.forward_ms + layer.backward_ms));
+      left_out.push_back(
+          absl::StrFormat("Left out: data loading (node%d), %.3f ms a step, which is not a "
+                          "computation of the model.",
+                          layer.number, layer.forward_ms + layer.backward_ms));
       continue;
     }
     ++layers;

@@ -282,7 +282,7 @@ class PyTorchReader : public JsonReader {
     constexpr double kLongestMicros = 4e14;
     const bool is_time = key() == "ts" ? value >= -kLongestMicros && value <= kLast
                                        : std::abs(value) <= kLongestMicros;
-    if (!is_time) return FailAtByte(absl::StrCat(value, " is no time"));
+    if (!is_time) return FailAtByte(absl::StrCat(value, " is not a time"));
     // A whole number stays exact; a double has not all the nanoseconds of a date.
     const double floor = std::floor(value);
     const int64_t ns =

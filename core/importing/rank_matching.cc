@@ -52,6 +52,8 @@ class RankMatcher {
   absl::Status OrderRanks() {
     std::stable_sort(parts_.begin(), parts_.end(),
                      [](const RankPart& a, const RankPart& b) { return a.rank < b.rank; });
+    const auto size = static_cast<int64_t>(parts_.size());
+    world_size_ = parts_.front().world_size == 0 ? size : parts_.front().world_size;
     for (size_t i = 0; i < parts_.size(); ++i) {
       const RankPart& part = parts_[i];
       if (part.rank < 0) {
@@ -61,17 +63,37 @@ class RankMatcher {
         return Difference(part, absl::StrCat(NameOfRank(part), " is in ", parts_[i - 1].path,
                                              ", too: one trace a rank"));
       }
-      const auto size = static_cast<int64_t>(parts_.size());
       if (part.world_size == 0 && part.rank >= size) {
         return Difference(part, absl::StrCat("it is of ", NameOfRank(part), ", and ", size,
                                              " traces were given: those of ranks 0 to ", size - 1,
-                                             " are needed"));
+                                             " are needed, since nothing says how many there are"));
       }
-      if (part.world_size != 0 && part.world_size != size) {
+      if (part.world_size != 0 && part.world_size != world_size_) {
         return Difference(
             part, absl::StrCat(NameOfRank(part), " is one of ", part.world_size, " workers, and ",
-                               size, " traces were given: all ranks are needed"));
+                               NameOfRank(parts_.front()), " one of ", world_size_));
       }
+      if (part.rank >= world_size_) {
+        return Difference(part, absl::StrCat(NameOfRank(part), " is not below ", world_size_,
+                                             ", the number of workers that its recording says"));
+      }
+    }
+    return CheckWorld();
+  }
+
+  // The number of workers of the job, of which the traces may be a sample.
+  absl::Status CheckWorld() const {
+    const auto size = static_cast<int64_t>(parts_.size());
+    if (world_size_ > kMaxJobWorkers) {
+      return Difference(
+          parts_.front(),
+          absl::StrCat("a job of ", world_size_, " workers, above the limit of ", kMaxJobWorkers));
+    }
+    if (world_size_ > size && meets_at_servers()) {
+      return Difference(parts_.front(),
+                        absl::StrCat(size, " recordings of ", world_size_,
+                                     " workers: where they meet at parameter servers all are "
+                                     "needed"));
     }
     return absl::OkStatus();
   }
@@ -141,11 +163,10 @@ class RankMatcher {
                               absl::StrCat("collective ", i, " is ", Describe(here[i]), " in ",
                                            where, " and ", Describe(first[i]), " in ", there));
           }
-          const auto size = static_cast<int32_t>(parts_.size());
-          if (here[i].group_size != 0 && here[i].group_size != size) {
-            return Difference(parts_[part],
-                              absl::StrCat("collective ", i, " of ", where, " is of a group of ",
-                                           here[i].group_size, " workers, not of all ", size));
+          if (here[i].group_size != 0 && here[i].group_size != world_size_) {
+            return Difference(parts_[part], absl::StrCat("collective ", i, " of ", where,
+                                                         " is of a group of ", here[i].group_size,
+                                                         " workers, not of all ", world_size_));
           }
         }
       }
@@ -308,6 +329,12 @@ class RankMatcher {
     return FaultsError("IMPORT_INVALID", std::move(details.faults));
   }
 
+  std::string NoteOfSample() const {
+    return absl::StrCat("A sample: ", parts_.size(), " of the job's ", world_size_,
+                        " ranks. Where all of them wait for a rank that was not recorded, the wait "
+                        "cannot be told from the collective's own time.");
+  }
+
   absl::StatusOr<MultiRankRecording> Write() {
     std::vector<std::vector<RecordedStep>> steps(parts_.size());
     for (size_t part = 0; part < parts_.size(); ++part) {
@@ -316,6 +343,8 @@ class RankMatcher {
     }
     MultiRankRecording recording{.profile = parts_.front().imported->profile,
                                  .step_numbers = numbers_};
+    if (world_size_ > static_cast<int64_t>(parts_.size()))
+      recording.job_workers = static_cast<int32_t>(world_size_);
     for (const RankCollective& collective : StepOf(0, 0).collectives)
       recording.collectives.push_back(collective.what);
     for (size_t part = 0; part < parts_.size(); ++part) {
@@ -359,11 +388,13 @@ class RankMatcher {
     recording.notes.push_back(absl::StrCat("Matched: ", parts_.size(), " ranks in ", steps_matched,
                                            met, ". The notes above are those of ",
                                            NameOfRank(parts_.front()), "."));
+    if (recording.job_workers > 0) recording.notes.push_back(NoteOfSample());
     return recording;
   }
 
   std::vector<RankPart> parts_;
   const ProfileLimits& limits_;
+  int64_t world_size_ = 0;                 // workers of the job
   std::vector<int64_t> numbers_;           // of the steps that all have
   std::vector<std::vector<size_t>> kept_;  // by part and step: its place in the part
   std::vector<std::string> names_;         // of all operations

@@ -61,9 +61,10 @@ int64_t RankOfName(const std::string& name);
 // `import` gives what is kept of one trace, but for its path; traces are read one after the other.
 // Failure: INVALID_ARGUMENT, reason IMPORT_INVALID: what it fails with, the trace's place in the
 // path (`recordings[2]`); there, too, the first difference between two ranks: a rank that is there
-// twice, missing or of another world, no step in common, another number, kind, size or group of
-// collectives, or another operation; at `recordings` fewer than 2 traces, more than
-// kMaxRecordedWorkers, or what a profile may not have.
+// twice or of another world, no step in common, another number, kind, size or group of
+// collectives, or another operation; ranks that are missing, where they meet at parameter servers
+// or no recording says how many there are, for else the traces are a sample (JobRecording); at
+// `recordings` fewer than 2 traces, more than kMaxRecordedWorkers, or what a profile may not have.
 absl::StatusOr<MultiRankRecording> ImportRanks(
     const std::vector<RankTrace>& traces, const ProfileLimits& limits,
     absl::FunctionRef<absl::StatusOr<RankPart>(const RankTrace&)> import);

@@ -138,7 +138,7 @@ class Maker {
     if (operation.resource != Resource::kWorker) operation.parameter_server = server.task;
     if (server.task < 0)
       return ImportFault(kAtRecording, absl::StrCat("a device of ", Quoted(server.job),
-                                                    " whose task is no number"));
+                                                    " whose task is not a number"));
     if (operation.resource != Resource::kWorker && server.task >= limits_.max_parameter_servers) {
       return ImportFault(kAtRecording, OverLimit(int64_t{server.task} + 1, "max_parameter_servers",
                                                  limits_.max_parameter_servers));

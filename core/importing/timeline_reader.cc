@@ -71,7 +71,7 @@ class TimelineReader : public JsonReader {
     // The year 2096, in microseconds.
     constexpr double kLatest = 4e15;
     if (!std::isfinite(value) || std::abs(value) > kLatest)
-      return FailAtByte(absl::StrCat(value, " is no time"));
+      return FailAtByte(absl::StrCat(value, " is not a time"));
     // A whole number stays exact; a double has not all the nanoseconds of a date.
     const int64_t ns = whole ? *whole * static_cast<int64_t>(kNsPerTimelineMicro)
                              : std::llround(value * kNsPerTimelineMicro);

@@ -241,9 +241,9 @@ class AllReduceResolver {
         const auto found = known.find(names[j]);
         std::string fault;
         if (found == known.end()) {
-          fault = " is no operation of the profile";
+          fault = " is not an operation of the profile";
         } else if (found->second.gradient < 0) {
-          fault = " is no gradient that is all-reduced";
+          fault = " is not a gradient that is all-reduced";
         } else if (!found->second.seen_at.empty()) {
           fault = absl::StrCat(" is ", found->second.seen_at, ", too: in which of both?");
         }
@@ -406,7 +406,7 @@ class AllReduceResolver {
     CheckedCount(path + ".workers", point.workers, 2, INT32_MAX);
     CheckedCount(path + ".size_bytes", point.size_bytes, int64_t{1}, INT64_MAX);
     if (!(point.seconds > 0 && std::isfinite(point.seconds)))
-      faults_.Add(path + ".seconds", absl::StrCat(point.seconds, " is no time above 0"));
+      faults_.Add(path + ".seconds", absl::StrCat(point.seconds, " is not a time above 0"));
   }
 
   void ResolveConcurrency() {
@@ -526,7 +526,7 @@ class AllReduceResolver {
       job_.workers_per_rack = count;
       if (count == *draft_.workers_per_rack && count % job_.workers_per_node != 0) {
         faults_.Add(At("workers_per_rack"),
-                    absl::StrCat(count, " is no multiple of the ", job_.workers_per_node,
+                    absl::StrCat(count, " is not a multiple of the ", job_.workers_per_node,
                                  " workers of a node"));
       }
       if (!expanded)
@@ -609,7 +609,7 @@ void CheckWorkers(const char* path, int32_t workers, const AllReduce& job, Fault
                                   " (all_reduce.workers_per_node)"));
   }
   if (job.algorithm == CollectiveAlgorithm::kHalvingDoubling && (workers & (workers - 1)) != 0) {
-    faults.Add(path, absl::StrCat(workers, " is no power of two, which HALVING_DOUBLING needs"));
+    faults.Add(path, absl::StrCat(workers, " is not a power of two, which HALVING_DOUBLING needs"));
   }
 }
 

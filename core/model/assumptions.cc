@@ -59,6 +59,11 @@ class AssumptionTeller {
            "other, each whole.");
     }
     if (several_) TellOfSharing(job);
+    if (several_ && job.synchronization == Synchronization::kSummed) {
+      Tell("parameter_servers.synchronization", "sums in no time",
+           "Servers add up what the workers upload in the time that the profile has on them, which "
+           "is none where it has nothing there.");
+    }
   }
 
   void TellOfSharing(const ParameterServers& job) {

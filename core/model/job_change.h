@@ -27,7 +27,7 @@ struct JobChange {
   // second recording, or 0, which is told as an assumption. Only with a batch.
   std::optional<double> fixed_fraction;
   // Examples of a step of all workers together, at least 1: each has as many of them. For
-  // PredictStrongScaling; in place of batch_size.
+  // SharedBatch; in place of batch_size.
   std::optional<int64_t> global_batch_size;
   // Micro-batches whose gradients add up before they are sent, 1 to kMaxMicroBatchesOfStep
   // (DistributedDataParallel's no_sync in all but the last). Only of jobs that meet in all-reduces.

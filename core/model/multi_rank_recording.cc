@@ -21,7 +21,7 @@ std::string NameOfCollective(Collective kind, size_t place) {
 absl::StatusOr<MultiRankRecording> RecordingOf(const Profile& profile, StopCheck stop) {
   PacedStopCheck pace(stop);
   const JobRecording& stored = *profile.recording();
-  MultiRankRecording recording{.profile = profile};
+  MultiRankRecording recording{.profile = profile, .job_workers = stored.job_workers};
   recording.step_numbers.resize(profile.steps().size());
   std::iota(recording.step_numbers.begin(), recording.step_numbers.end(), 0);
   for (size_t i = 0; i < stored.collectives.size(); ++i) {
@@ -106,7 +106,7 @@ std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& record
   points.reserve(sums.size());
   for (const auto& [what, sum] : sums) {
     points.push_back({.kind = what.first,
-                      .workers = static_cast<int32_t>(recording.workers.size()),
+                      .workers = recording.size(),
                       .size_bytes = what.second,
                       .seconds = std::max(1e-9, sum.first / sum.second)});
   }
@@ -116,6 +116,7 @@ std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& record
 JobRecording JobRecordingOf(const MultiRankRecording& recording,
                             std::vector<std::vector<RecordedStep>> steps) {
   JobRecording stored;
+  stored.job_workers = recording.job_workers;
   for (const MatchedCollective& collective : recording.collectives)
     stored.collectives.push_back({.kind = collective.kind, .size_bytes = collective.size_bytes});
   for (int32_t worker = 0; worker < recording.worker_count(); ++worker) {

@@ -41,6 +41,7 @@ struct MultiRankRecording {
   std::vector<CollectiveRun> runs;             // by step, collective and worker
   // With parameter servers, by worker: WorkerRecording::server_shifts_ns.
   std::vector<std::vector<int64_t>> server_shifts_ns;
+  int32_t job_workers = 0;  // JobRecording::job_workers
   std::vector<std::string> notes;
 
   int32_t worker_count() const { return static_cast<int32_t>(workers.size()); }
@@ -72,7 +73,7 @@ absl::StatusOr<int32_t> CollectivesAtOnce(const JobRecording& recording, StopChe
 
 // The seconds of CollectiveSecondsOf as points of a benchmark, one for each kind and size, of as
 // many workers as there are: those of an equal kind and size in the mean, what takes no time a
-// nanosecond.
+// nanosecond. Of a sample, as many workers as the job has.
 std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& recording);
 
 // "all_reduce/3": a collective's kind and its place among those of a step.

@@ -202,10 +202,12 @@ struct WorkerRecording {
 };
 
 inline constexpr size_t kMaxRecordedWorkers = 128;
+inline constexpr int32_t kMaxJobWorkers = 4096;
 inline constexpr double kMaxOverlapSlowdown = 100;
 inline constexpr double kMaxCollectiveSlowdown = 100;
 
-// The recording of all workers of a job that meet in collectives, or at parameter servers.
+// The recording of workers of a job that meet in collectives, or at parameter servers: of all, or,
+// with collectives, of a sample of them.
 struct JobRecording {
   // Of every step, in the order of their launch; none with parameter servers.
   std::vector<LaunchedCollective> collectives;
@@ -219,7 +221,15 @@ struct JobRecording {
   // By step and collective: how much of what it took the worker that came last some worker computed
   // beside, as recorded; empty: not known, and only where collective_slowdown is 1.
   std::vector<int64_t> computing_ns;
+  // Workers of the job, at most kMaxJobWorkers; 0: those that were recorded.
+  int32_t job_workers = 0;
 
+  // The number of workers of the job.
+  int32_t size() const {
+    return job_workers > 0 ? job_workers : static_cast<int32_t>(workers.size());
+  }
+  // True where workers of the job were not recorded.
+  bool is_sample() const { return Index(size()) > workers.size(); }
   // The time of the collective on the worker that came last, which is the shortest of all workers'
   // times, on whatever clock.
   int64_t ShortestNsOf(size_t step, size_t collective) const {

@@ -324,6 +324,7 @@ class ScenarioResolver {
     ResolveMultiplexing();
     ResolveLinkSharing();
     ResolveTransferOrder();
+    ResolvePartition();
     scenario_.communication = std::move(servers_);
   }
 
@@ -355,7 +356,7 @@ class ScenarioResolver {
         why = ", is of a group inside a worker, which no server could stand for";
       } else if (operation.resource == Resource::kCollective &&
                  operation.collective != Collective::kAllReduce) {
-        why = ", is no ALL_REDUCE, and no server could stand for it";
+        why = ", is not an ALL_REDUCE, and no server could stand for it";
       } else if (operation.resource == Resource::kCollective && operation.parameter.empty()) {
         why = ", names no parameter that a server could keep";
       } else if (operation.stream > 0) {
@@ -491,6 +492,24 @@ class ScenarioResolver {
     }
   }
 
+  void ResolvePartition() {
+    if (!asked_.partition_bytes.has_value()) return;
+    constexpr char kPath[] = "parameter_servers.partition_bytes";
+    servers_.partition_bytes = CheckedBytes(kPath, *asked_.partition_bytes, 1);
+    if (servers_.partition_bytes == 0) return;
+    int64_t parts = 0;
+    for (const Operation& operation : profile_.operations()) {
+      if (!Travels(operation)) continue;
+      const int64_t ways = operation.resource == Resource::kCollective ? 2 : 1;
+      parts += ways * ((operation.size_bytes - 1) / servers_.partition_bytes + 1);
+      if (parts <= limits_.max_turns) continue;
+      faults_.Add(kPath, absl::StrCat(servers_.partition_bytes, " makes ", parts,
+                                      " parts or more of a step's tensors, which is above the ",
+                                      "limit max_turns = ", limits_.max_turns));
+      return;
+    }
+  }
+
   void ResolvePriorities() {
     absl::flat_hash_set<absl::string_view> transfers;
     for (const Operation& operation : profile_.operations()) {
@@ -502,7 +521,8 @@ class ScenarioResolver {
       if (known && rank >= 0) continue;
       const std::string path =
           absl::StrCat("parameter_servers.transfer_priorities[", Quoted(name), "]");
-      if (!known) faults_.Add(path, absl::StrCat(Quoted(name), " is no transfer of the profile"));
+      if (!known)
+        faults_.Add(path, absl::StrCat(Quoted(name), " is not a transfer of the profile"));
       if (rank < 0) faults_.Add(path, absl::StrCat(rank, " is a negative rank"));
     }
     servers_.transfer_priorities = asked_.transfer_priorities;

@@ -17,7 +17,8 @@
 
 namespace stepcast {
 
-enum class Synchronization : uint8_t { kAsynchronous, kSynchronous };
+// kSummed: a parameter is downloaded when the uploads of all workers have been added up.
+enum class Synchronization : uint8_t { kAsynchronous, kSynchronous, kSummed };
 enum class TransferOrder : uint8_t { kGraph, kRecorded, kRandom, kReverse, kTic, kTac, kExplicit };
 
 // The window and the quantum of round robin where neither the scenario nor the profile says them,
@@ -101,6 +102,7 @@ struct ParameterServersDraft {
   std::optional<std::variant<EqualShares, FirstCome, TurnsDraft>> link_sharing;
   std::optional<TransferOrder> transfer_order;
   std::map<std::string, int32_t> transfer_priorities;
+  std::optional<int64_t> partition_bytes;
 
   friend bool operator==(const ParameterServersDraft&, const ParameterServersDraft&) = default;
 };
@@ -168,6 +170,8 @@ struct ParameterServers {
   LinkSharing link_sharing;
   TransferOrder transfer_order = TransferOrder::kGraph;
   std::map<std::string, int32_t> transfer_priorities;  // of kExplicit
+  // Tensors that are larger travel in parts of so much, the last of them smaller; 0: whole.
+  int64_t partition_bytes = 0;
   // Of what servers compute, parsing included; a what-if (core/predict/change.h): nobody asks for
   // another than 1.
   double compute_speed_factor = 1;
@@ -244,7 +248,11 @@ struct Scenario {
   // True if workers wait for each other in every step, so that they forget in the first one how
   // they started.
   bool is_synchronous() const {
-    return !has_servers() || servers().synchronization == Synchronization::kSynchronous;
+    return !has_servers() || servers().synchronization != Synchronization::kAsynchronous;
+  }
+  // True if servers add up what the workers upload before they send it on.
+  bool sums() const {
+    return has_servers() && servers().synchronization == Synchronization::kSummed;
   }
 
   friend bool operator==(const Scenario&, const Scenario&) = default;
@@ -260,7 +268,8 @@ struct ScenarioLimits {
   int64_t max_start_offset_ns = 86'400'000'000'000;  // one day
   // Pipelines are asked for by some methods only, and refused by the others.
   bool pipelines = false;
-  // Services after the first, of all transfers of a step, where there is a quantum.
+  // Services after the first, of all transfers of a step, where there is a quantum; and parts,
+  // where tensors are cut.
   int64_t max_turns = 1'000'000;
 };
 

@@ -83,7 +83,7 @@ class StageMapper {
       }
       if (IsAcrossWorkers(operation) && operation.collective != Collective::kAllReduce) {
         faults.Add(path, absl::StrCat(name,
-                                      ", is a collective of the replicas that is no "
+                                      ", is a collective of the replicas that is not an "
                                       "ALL_REDUCE: a pipeline reduces gradients alone"));
         return false;
       }

@@ -103,7 +103,7 @@ class OperationRules {
                        resource == Resource::kParameterServer || resource == Resource::kCollective;
     if (!known)
       faults_.Add(PathOf(index, "resource"),
-                  absl::StrCat(static_cast<int>(resource), " is no known resource"));
+                  absl::StrCat(static_cast<int>(resource), " is not a known resource"));
     if (resource != Resource::kWorker) CheckServer(index, operation.parameter_server);
     if (known && resource != Resource::kWorker) CheckKind(index, resource);
     CheckSize(index, operation);
@@ -138,8 +138,8 @@ class OperationRules {
   void CheckCollective(size_t index, const Operation& operation) {
     const bool is_collective = operation.resource == Resource::kCollective;
     if (operation.collective > Collective::kBroadcast) {
-      faults_.Add(PathOf(index, "collective"),
-                  absl::StrCat(static_cast<int>(operation.collective), " is no known collective"));
+      faults_.Add(PathOf(index, "collective"), absl::StrCat(static_cast<int>(operation.collective),
+                                                            " is not a known collective"));
     } else if (is_collective && operation.collective == Collective::kUnspecified) {
       faults_.Add(PathOf(index, "collective"), "a COLLECTIVE needs a kind");
     } else if (!is_collective && operation.collective != Collective::kUnspecified) {
@@ -211,7 +211,7 @@ class OperationRules {
   void CheckPassAndGroup(size_t index, const Operation& operation) {
     if (operation.pass > Pass::kOther)
       faults_.Add(PathOf(index, "pass"),
-                  absl::StrCat(static_cast<int>(operation.pass), " is no known pass"));
+                  absl::StrCat(static_cast<int>(operation.pass), " is not a known pass"));
     if (operation.group.size() > limits_.max_name_bytes)
       faults_.Add(PathOf(index, "group"),
                   TooLong(operation.group, "max_name_bytes", limits_.max_name_bytes));

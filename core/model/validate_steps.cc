@@ -117,6 +117,7 @@ class JobRecordingRules {
       return;
     }
     CheckCollectives(has_collectives);
+    CheckJobWorkers(has_collectives);
     if (const double slowdown = recording_.overlap_slowdown;
         !(slowdown >= 1 && slowdown <= kMaxOverlapSlowdown)) {
       faults_.Add("recording.overlap_slowdown",
@@ -158,6 +159,21 @@ class JobRecordingRules {
     if (name.empty()) faults_.Add(path + ".name", "a worker needs a name");
     if (name.size() > limits_.max_text_bytes)
       faults_.Add(path + ".name", TooLong(name, "max_text_bytes", limits_.max_text_bytes));
+  }
+
+  void CheckJobWorkers(bool has_collectives) {
+    const int32_t workers = recording_.job_workers;
+    if (workers == 0) return;
+    const auto recorded = static_cast<int32_t>(recording_.workers.size());
+    if (workers < recorded || workers > kMaxJobWorkers) {
+      faults_.Add("recording.job_workers", absl::StrCat(workers, " is not from the ", recorded,
+                                                        " that were recorded to ", kMaxJobWorkers));
+    } else if (workers > recorded && !has_collectives) {
+      faults_.Add("recording.job_workers",
+                  absl::StrCat(workers, ", of which ", recorded,
+                               " were recorded: where workers meet at parameter servers all are "
+                               "needed, since the others take their share of the links"));
+    }
   }
 
   void CheckCollectives(bool has_collectives) {

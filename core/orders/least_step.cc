@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/index.h"
-#include "core/communication/parameter_servers.h"
 #include "core/engine/compute_speed.h"
 #include "core/engine/simulation.h"
 #include "core/network/max_min_network.h"
@@ -22,8 +21,8 @@ LeastStep::LeastStep(Program graph, const Scenario& alone)
     : program_(std::make_shared<const Program>(std::move(graph))),
       job_(JobOf(program_, std::make_shared<const Ranking>(), alone)) {}
 
-absl::StatusOr<LeastStep> LeastStep::Build(const Profile& profile, const Scenario& scenario,
-                                           StopCheck stop) {
+absl::StatusOr<LeastStep> LeastStep::Make(const Profile& profile, const Scenario& scenario,
+                                          ProgramTimes times, StopCheck stop) {
   Scenario alone = scenario;
   alone.workers = 1;
   alone.start_offsets_ns.clear();
@@ -31,29 +30,54 @@ absl::StatusOr<LeastStep> LeastStep::Build(const Profile& profile, const Scenari
     alone.worker_groups.resize(1);
     alone.worker_groups.front().count = 1;
   }
-  absl::StatusOr<Program> graph = BuildProgram(profile, alone, ProgramTimes::kLeast, stop);
+  absl::StatusOr<Program> graph = BuildProgram(profile, alone, times, stop);
   if (!graph.ok()) return graph.status();
   LeastStep step(*std::move(graph), alone);
-  if (absl::Status status = stop(); !status.ok()) return status;
-  if (step.TicksOfAll() >= static_cast<double>(kEndOfTime.ticks)) return SimulatedTimeExhausted();
-  step.bounds_ = step.BoundsOfGraph();
+  for (int32_t each = 0; each < step.graph().step_count(); ++each) {
+    if (absl::Status status = stop(); !status.ok()) return status;
+    if (step.TicksOfAll(each) >= static_cast<double>(kEndOfTime.ticks))
+      return SimulatedTimeExhausted();
+  }
+  return step;
+}
+
+absl::StatusOr<LeastStep> LeastStep::Build(const Profile& profile, const Scenario& scenario,
+                                           StopCheck stop) {
+  absl::StatusOr<LeastStep> step = Make(profile, scenario, ProgramTimes::kLeast, stop);
+  if (!step.ok()) return step;
+  step->bounds_ = step->BoundsOfGraph(0);
   if (absl::Status status = stop(); !status.ok()) return status;
   return step;
 }
 
-double LeastStep::TicksOfAll() const {
+absl::StatusOr<std::vector<ScheduleBounds>> LeastStep::BoundsOfSteps(const Profile& profile,
+                                                                     const Scenario& scenario,
+                                                                     StopCheck stop) {
+  const absl::StatusOr<LeastStep> steps = Make(profile, scenario, ProgramTimes::kRecorded, stop);
+  if (!steps.ok()) return steps.status();
+  std::vector<ScheduleBounds> bounds;
+  for (int32_t step = 0; step < steps->graph().step_count(); ++step) {
+    if (absl::Status status = stop(); !status.ok()) return status;
+    bounds.push_back(steps->BoundsOfGraph(step));
+  }
+  return bounds;
+}
+
+double LeastStep::TicksOfAll(int32_t step) const {
   const double link = std::max(
       1.0, static_cast<double>(MaxMinNetwork::kUnit) / static_cast<double>(worker_link_capacity()));
   double ticks = 0;
   for (OpIndex op = 0; op < program_->size(); ++op) {
     ticks += program_->IsTransfer(op) ? static_cast<double>(program_->work(op).Total().ticks) * link
-                                      : static_cast<double>(duration(op).ticks);
+                                      : static_cast<double>(DurationIn(step, op).ticks);
   }
   return ticks;
 }
 
-Span LeastStep::duration(OpIndex op) const {
-  const Span recorded = program_->duration(0, op);
+Span LeastStep::duration(OpIndex op) const { return DurationIn(0, op); }
+
+Span LeastStep::DurationIn(int32_t step, OpIndex op) const {
+  const Span recorded = program_->duration(step, op);
   return program_->lanes().IsCompute(program_->lane(op)) ? AtSpeed(recorded, job_.compute_speed(0))
                                                          : recorded;
 }
@@ -72,13 +96,13 @@ Span LeastStep::OnWorkerLink(Span time) const {
                            static_cast<Wide>(worker_link_capacity()))};
 }
 
-ScheduleBounds LeastStep::BoundsOfGraph() const {
+ScheduleBounds LeastStep::BoundsOfGraph(int32_t step) const {
   std::vector<Span> busy(Index(program_->lanes().count()));
   Span own_downlink;
   Span own_uplink;
   for (OpIndex op = 0; op < program_->size(); ++op) {
     const LaneIndex lane = program_->lane(op);
-    const Span time = program_->IsTransfer(op) ? program_->work(op).Total() : duration(op);
+    const Span time = program_->IsTransfer(op) ? program_->work(op).Total() : DurationIn(step, op);
     busy[Index(lane)] += time;
     if (ServerLanes::ResourceOf(*program_, op) == Resource::kDownlink) own_downlink += time;
     if (ServerLanes::ResourceOf(*program_, op) == Resource::kUplink) own_uplink += time;

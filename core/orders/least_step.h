@@ -13,6 +13,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/communication/parameter_servers.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/program.h"
 #include "core/model/profile.h"
@@ -44,16 +45,25 @@ class LeastStep {
   // each direction, and so is the worker's own, which all of them share: links of several servers
   // are busy at once as far as the worker's own lets them.
   const ScheduleBounds& bounds() const { return bounds_; }
+  // The same of each recorded step, its computations at their own times. Failure: as Build.
+  // REQUIRES: as Build.
+  static absl::StatusOr<std::vector<ScheduleBounds>> BoundsOfSteps(const Profile& profile,
+                                                                   const Scenario& scenario,
+                                                                   StopCheck stop);
   // By the engine. `ranks` by operation of graph(); empty: graph order.
   // Failure: as Simulate.
   absl::StatusOr<Span> Makespan(const std::vector<int32_t>& ranks, StopCheck stop) const;
 
  private:
   LeastStep(Program graph, const Scenario& alone);
+  // Of one worker alone, without bounds.
+  static absl::StatusOr<LeastStep> Make(const Profile& profile, const Scenario& scenario,
+                                        ProgramTimes times, StopCheck stop);
 
   // All operations one after the other. May be past what a Span holds.
-  double TicksOfAll() const;
-  ScheduleBounds BoundsOfGraph() const;
+  double TicksOfAll(int32_t step) const;
+  Span DurationIn(int32_t step, OpIndex op) const;
+  ScheduleBounds BoundsOfGraph(int32_t step) const;
 
   std::shared_ptr<const Program> program_;
   JobGraph job_;

@@ -114,7 +114,8 @@ class OrderOptimizer {
     };
     answer_.chosen =
         std::min_element(answer_.orders.begin(), answer_.orders.end(), shorter)->method;
-    if (absl::Status status = SimulateStragglers(); !status.ok()) return status;
+    for (const TransferOrder order : kBaselines) answer_.baselines.push_back({.order = order});
+    if (absl::Status status = CompareConsistency(); !status.ok()) return status;
     if (absl::Status status = PredictOrders(executor); !status.ok()) return status;
     return std::move(answer_);
   }
@@ -154,27 +155,45 @@ class OrderOptimizer {
     return absl::OkStatus();
   }
 
-  // Sets straggler_effect of all orders. A single worker waits for nobody.
-  absl::Status SimulateStragglers() {
-    if (query_.scenario.workers == 1) return absl::OkStatus();
+  // Sets what workers wait for each other and how steps spread, of all orders and baselines, and of
+  // the latter how orders do.
+  absl::Status CompareConsistency() {
+    for (OrderResult& order : answer_.orders) {
+      if (absl::Status status = SimulateSynchronous(Enforce(query_.scenario, order), order);
+          !status.ok())
+        return status;
+    }
+    for (OrderBaseline& baseline : answer_.baselines) {
+      Scenario scenario = query_.scenario;
+      scenario.servers().transfer_order = baseline.order;
+      if (absl::Status status = SimulateSynchronous(scenario, baseline); !status.ok())
+        return status;
+      const absl::StatusOr<OrderSpread> spread = SpreadOfOrders(
+          baseline.order, profile_, query_.scenario, step_, query_.options.seed, stop_);
+      if (!spread.ok()) return spread.status();
+      baseline.spread = *spread;
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename Result>
+  absl::Status SimulateSynchronous(Scenario scenario, Result& result) {
     // The largest of as many steps as ever: fewer would find less.
     SimulationOptions options = query_.options;
     options.automatic_steps = false;
-    for (OrderResult& order : answer_.orders) {
-      Scenario synchronous = Enforce(query_.scenario, order);
-      synchronous.servers().synchronization = Synchronization::kSynchronous;
-      if (absl::Status status = stop_(); !status.ok()) return status;
-      absl::StatusOr<std::shared_ptr<const RankedGraph>> graph =
-          RankedGraph::Make(profile_, synchronous, stop_);
-      if (!graph.ok()) return graph.status();
-      if (absl::Status status = stop_(); !status.ok()) return status;
-      Replications runs(profile_, synchronous, options, *std::move(graph));
-      const auto run = runs.Run(0, stop_);
-      if (!run.ok()) return run.status();
-      runs.Add(*run);
-      order.straggler_effect = runs.straggler_fraction();
-      answer_.simulation.simulated_operations += runs.simulated_operations();
-    }
+    scenario.servers().synchronization = Synchronization::kSynchronous;
+    if (absl::Status status = stop_(); !status.ok()) return status;
+    absl::StatusOr<std::shared_ptr<const RankedGraph>> graph =
+        RankedGraph::Make(profile_, scenario, stop_);
+    if (!graph.ok()) return graph.status();
+    if (absl::Status status = stop_(); !status.ok()) return status;
+    const absl::StatusOr<RunSummary> run =
+        Replications(profile_, scenario, options, *std::move(graph)).Run(0, stop_);
+    if (!run.ok()) return run.status();
+    // A single worker waits for nobody.
+    result.straggler_effect = scenario.workers > 1 ? run->straggler_fraction : 0;
+    result.synchronous_step_time = StepTimeOf(run->step_times);
+    answer_.simulation.simulated_operations += run->simulated_operations;
     return absl::OkStatus();
   }
 
@@ -192,11 +211,10 @@ class OrderOptimizer {
     if (!predicted.ok()) return predicted.status();
     AddWarnings(predicted->predictions);
     auto prediction = predicted->predictions.begin();
-    for (const TransferOrder order : kBaselines) {
-      answer_.baselines.push_back({.order = order,
-                                   .steps_per_second = prediction->steps_per_second,
-                                   .examples_per_second = prediction->examples_per_second,
-                                   .confidence_interval = prediction->simulation_interval});
+    for (OrderBaseline& baseline : answer_.baselines) {
+      baseline.steps_per_second = prediction->steps_per_second;
+      baseline.examples_per_second = prediction->examples_per_second;
+      baseline.confidence_interval = prediction->simulation_interval;
       ++prediction;
     }
     for (OrderResult& order : answer_.orders) {

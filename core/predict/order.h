@@ -20,6 +20,7 @@
 #include "core/model/assumptions.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/predict/order_consistency.h"
 #include "core/predict/order_query.h"
 #include "core/predict/throughput.h"
 
@@ -56,6 +57,7 @@ struct OrderResult {
   double examples_per_second = 0;
   Interval confidence_interval;        // of examples_per_second
   std::vector<OrderSpeedup> speedups;  // over each of OrderAnswer::baselines
+  StepTime synchronous_step_time;      // of the steps that straggler_effect is of
 };
 
 // A baseline: the throughput of the scenario in an order that nobody chose.
@@ -64,6 +66,10 @@ struct OrderBaseline {
   double steps_per_second = 0;
   double examples_per_second = 0;
   Interval confidence_interval;  // of examples_per_second
+  // As OrderResult's, where nobody enforces an order: with kRandom each worker has its own.
+  double straggler_effect = 0;
+  StepTime synchronous_step_time;
+  OrderSpread spread;  // of the orders that it takes
 };
 
 struct OrderAnswer {
@@ -87,8 +93,8 @@ struct OrderAnswer {
 // `search_stop`: what kSearch asks instead of `stop`, for instance to leave time for the
 // predictions; where it says TimeBudgetSpent() the best order so far is the answer. REQUIRES: the
 // query was resolved for this profile. Cost: for each method its order (core/orders), one step,
-// PredictThroughput at the scenario and, with several workers, one synchronous run more; for
-// kSearch, SearchRanks. Failure: as PredictThroughput.
+// PredictThroughput at the scenario and one synchronous run more; for kSearch, SearchRanks. The
+// same for each baseline, and of kRandom kRandomOrders steps. Failure: as PredictThroughput.
 absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query,
                                           StopCheck stop, const Executor& executor = InOrder(),
                                           std::optional<StopCheck> search_stop = std::nullopt);

@@ -48,6 +48,7 @@ struct Column {
 struct Run {
   RunEstimate estimate;
   StepTimeHistogram step_times;
+  CompletionSeries completions;
   int64_t events = 0;
 };
 
@@ -271,6 +272,9 @@ absl::StatusOr<Run> PipelineRuns::Measure(const Wanted& wanted, StopCheck stop) 
     before = made->step_ends[Index(step)];
   }
   run.estimate.steps_per_second = (steps_ - warmup_) / ToSeconds(counted);
+  CompletionSeries completions(scenario_.workers);
+  for (const Instant end : made->step_ends) completions.Add(end, scenario_.workers);
+  run.completions = Thinned(completions);
   return run;
 }
 
@@ -363,6 +367,7 @@ void PipelineRuns::Summarize(Prediction& prediction) const {
     estimates.push_back(run.estimate);
     step_times.Merge(run.step_times);
   }
+  prediction.completions = runs_.front().completions;
   const Interval single = SingleRunInterval(estimates, options_.confidence_level);
   ModelError error = is_modelled_ ? MeasuredModelError(scenario_) : ModelError{};
   if (options_.model_error_fraction.has_value())
@@ -376,10 +381,7 @@ void PipelineRuns::Summarize(Prediction& prediction) const {
        .upper = single.upper * batch * workers,
        .level = single.level},
       prediction);
-  prediction.step_time = {.mean = step_times.MeanSeconds(),
-                          .p50 = step_times.PercentileSeconds(0.50),
-                          .p95 = step_times.PercentileSeconds(0.95),
-                          .p99 = step_times.PercentileSeconds(0.99)};
+  prediction.step_time = StepTimeOf(step_times);
   const double alone = scenario_.workers == 1 || alone_ == 0 ? mean.mean : alone_;
   prediction.speedup = workers * mean.mean / alone;
   prediction.scaling_efficiency = prediction.speedup / workers;

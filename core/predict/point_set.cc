@@ -14,17 +14,6 @@ namespace {
 // and not too much to be held.
 constexpr size_t kMaxParts = 512;
 
-// The same job with one worker: what speed-up is measured against.
-Scenario OneWorkerOf(Scenario scenario) {
-  scenario.workers = 1;
-  scenario.start_offsets_ns.clear();
-  if (!scenario.worker_groups.empty()) {
-    scenario.worker_groups.resize(1);
-    scenario.worker_groups.front().count = 1;
-  }
-  return scenario;
-}
-
 SimulationOptions AsATry(SimulationOptions options, bool of_servers) {
   if (options.automatic_steps && of_servers) return options;
   options.replications = std::min(options.replications, PointSet::kRunsOfATry);
@@ -41,16 +30,18 @@ SimulationStatistics StatisticsOf(const Replications& runs) {
 
 }  // namespace
 
-PointSet::PointSet(const Profile& profile, const SimulationOptions& options, KnownRuns known)
+PointSet::PointSet(const Profile& profile, const SimulationOptions& options, KnownRuns known,
+                   const SharedBatch* shared)
     : profile_(profile),
       options_(options),
       known_(std::move(known)),
       worlds_(options.step_variation == StepSource::kModelled
                   ? std::make_shared<const Worlds>(profile)
-                  : nullptr) {}
+                  : nullptr),
+      whole_(profile, options_, known_, shared) {}
 
 absl::StatusOr<size_t> PointSet::Add(const Scenario& scenario, StopCheck stop) {
-  if (scenario.pipeline.has_value()) return FindOrAppendPipeline(scenario);
+  if (whole_.Takes(scenario)) return kFirstWhole + whole_.FindOrAppend(scenario);
   absl::StatusOr<size_t> index = Try(scenario, stop);
   if (!index.ok()) return index;
   RunInFull(entries_[*index]);
@@ -58,7 +49,7 @@ absl::StatusOr<size_t> PointSet::Add(const Scenario& scenario, StopCheck stop) {
 }
 
 absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
-  if (scenario.pipeline.has_value()) return FindOrAppendPipeline(scenario);
+  if (whole_.Takes(scenario)) return kFirstWhole + whole_.FindOrAppend(scenario);
   absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
   if (!index.ok()) return index;
   absl::StatusOr<size_t> baseline =
@@ -81,31 +72,6 @@ absl::StatusOr<size_t> PointSet::TryAlone(const Scenario& scenario, StopCheck st
   absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
   if (index.ok() && *index == before) entries_[*index].baseline = *index;
   return index;
-}
-
-size_t PointSet::FindOrAppendPipeline(const Scenario& scenario) {
-  const auto found =
-      std::find_if(pipelines_.begin(), pipelines_.end(),
-                   [&](const PipelinePoint& point) { return point.scenario == scenario; });
-  const auto index = static_cast<size_t>(found - pipelines_.begin());
-  if (found == pipelines_.end()) pipelines_.push_back({.scenario = scenario, .prediction = {}});
-  return kFirstPipeline + index;
-}
-
-absl::Status PointSet::RunPipelines(StopCheck stop, const Executor& executor) {
-  for (PipelinePoint& point : pipelines_) {
-    if (point.prediction.has_value()) continue;
-    if (planned_ != point.scenario.pipeline) plan_ = PlanPipeline(profile_, point.scenario);
-    planned_ = point.scenario.pipeline;
-    if (!predictor_.has_value()) predictor_.emplace(profile_, options_);
-    absl::StatusOr<PipelinePredictor::Answer> made =
-        predictor_->Predict(point.scenario, *plan_, stop, executor);
-    if (!made.ok()) return made.status();
-    point.prediction = std::move(made->prediction);
-    if (known_.counter != nullptr) known_.counter->Add(made->events);
-    of_pipelines_.Add({.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopCheck stop) {
@@ -161,7 +127,7 @@ absl::Status PointSet::RunAll(StopCheck stop, const Executor& executor) {
   for (;;) {
     std::vector<Part> parts = NextParts();
     if (parts.empty() && Lengthen()) continue;
-    if (parts.empty()) return RunPipelines(stop, executor);
+    if (parts.empty()) return whole_.RunAll(stop, executor);
     absl::Status status = RunParts(parts, stop, executor);
     if (IsTimeBudgetSpent(status) && EachHasRun()) return absl::OkStatus();
     if (!status.ok()) return status;
@@ -278,7 +244,7 @@ absl::Status PointSet::FindBottlenecks(const std::vector<size_t>& points, StopCh
 
 absl::Status PointSet::SearchBottlenecks(const std::vector<size_t>& points, StopCheck stop,
                                          const Executor& executor) {
-  if (std::all_of(points.begin(), points.end(), IsPipeline)) return absl::OkStatus();
+  if (std::all_of(points.begin(), points.end(), IsWhole)) return absl::OkStatus();
   if (!changes_.has_value()) {
     absl::StatusOr<JobChanges> changes = JobChanges::Of(profile_, stop);
     if (!changes.ok()) return changes.status();
@@ -286,7 +252,7 @@ absl::Status PointSet::SearchBottlenecks(const std::vector<size_t>& points, Stop
   }
   std::vector<Search> searches;
   for (const size_t point : points) {
-    if (IsPipeline(point)) continue;
+    if (IsWhole(point)) continue;
     if (std::any_of(searches.begin(), searches.end(),
                     [&](const Search& search) { return search.point == point; }))
       continue;
@@ -397,13 +363,13 @@ absl::Status PointSet::TellApart(std::vector<Search>& searches, StopCheck stop,
 }
 
 bool PointSet::HasRun(size_t index) const {
-  if (IsPipeline(index)) return pipelines_[index - kFirstPipeline].prediction.has_value();
+  if (IsWhole(index)) return whole_.prediction(index - kFirstWhole).has_value();
   return entries_[index].Known().done() > 0 &&
          entries_[entries_[index].baseline].Known().done() > 0;
 }
 
 Prediction PointSet::Summarize(size_t index) const {
-  if (IsPipeline(index)) return *pipelines_[index - kFirstPipeline].prediction;
+  if (IsWhole(index)) return *whole_.prediction(index - kFirstWhole);
   const Entry& entry = entries_[index];
   const Replications& runs = entry.Known();
   Prediction prediction = runs.Summarize();
@@ -424,7 +390,7 @@ Prediction PointSet::Summarize(size_t index) const {
 }
 
 SimulationStatistics PointSet::Statistics() const {
-  SimulationStatistics statistics = of_pipelines_;
+  SimulationStatistics statistics = whole_.statistics();
   for (const Entry& entry : entries_) {
     statistics.Add(StatisticsOf(entry.runs));
     if (entry.other_start.has_value()) statistics.Add(StatisticsOf(*entry.other_start));

@@ -2,10 +2,10 @@
 //
 // Meaning: as PredictThroughput, which is all of them in full at once. A point may first be tried
 // with fewer runs and be run in full later; it then says what it would have said if it had been
-// from the start; one of a pipeline is always run in full. Where no length was asked for, runs that
-// say too little are made anew, longer (Replications), and so are those of the other start that
-// have not forgotten it. Cost: linear in the number of points per Add, with a small factor; a graph
-// is built once for all that share it. Threads: none.
+// from the start; one of a pipeline, or of a shared batch, is always run in full. Where no length
+// was asked for, runs that say too little are made anew, longer (Replications), and so are those of
+// the other start that have not forgotten it. Cost: linear in the number of points per Add, with a
+// small factor; a graph is built once for all that share it. Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +26,12 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/bottleneck.h"
-#include "core/predict/pipeline_prediction.h"
 #include "core/predict/replications.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/shared_batch.h"
 #include "core/predict/throughput.h"
 #include "core/predict/what_if.h"
+#include "core/predict/whole_points.h"
 #include "core/predict/worlds.h"
 
 namespace stepcast {
@@ -42,7 +43,10 @@ class PointSet {
 
   // REQUIRES, here and below: options and scenarios were resolved for this profile; it and what
   // `known` names outlive the set.
-  PointSet(const Profile& profile, const SimulationOptions& options, KnownRuns known = {});
+  // `shared`: each scenario's profile is the one with its workers' share of the batch, and its
+  // speed-up is over one worker with all of it; it outlives the set. Null: all are of `profile`.
+  PointSet(const Profile& profile, const SimulationOptions& options, KnownRuns known = {},
+           const SharedBatch* shared = nullptr);
 
   // The index of that scenario, which RunAll will run in full: all the replications that the
   // options ask for, the other start, and one worker for the speed-up. Failure, here and below:
@@ -68,12 +72,12 @@ class PointSet {
   absl::Status FindBottlenecks(const std::vector<size_t>& points, StopCheck stop,
                                const Executor& executor);
 
-  // REQUIRES: it has no pipeline.
+  // REQUIRES: it has no pipeline, and no batch is shared.
   const Scenario& scenario(size_t index) const { return entries_[index].runs.scenario(); }
   // True if it can be summarized: it and its one worker have a run.
   bool HasRun(size_t index) const;
   // True if it was asked for in full.
-  bool InFull(size_t index) const { return IsPipeline(index) || entries_[index].in_full; }
+  bool InFull(size_t index) const { return IsWhole(index) || entries_[index].in_full; }
   // REQUIRES: HasRun(index).
   Prediction Summarize(size_t index) const;
   // Steps per second of each run so far, in the order of their random choices: the n-th runs of two
@@ -107,16 +111,9 @@ class PointSet {
     std::string key;  // empty without a memory
   };
 
-  // A point of a pipeline, which PipelinePredictor answers as a whole.
-  struct PipelinePoint {
-    Scenario scenario;
-    std::optional<Prediction> prediction;
-  };
-  // Indices of those begin here.
-  static constexpr size_t kFirstPipeline = size_t{1} << 32;
-  static bool IsPipeline(size_t index) { return index >= kFirstPipeline; }
-  size_t FindOrAppendPipeline(const Scenario& scenario);
-  absl::Status RunPipelines(StopCheck stop, const Executor& executor);
+  // Indices of points that are answered as a whole begin here.
+  static constexpr size_t kFirstWhole = size_t{1} << 32;
+  static bool IsWhole(size_t index) { return index >= kFirstWhole; }
 
   absl::StatusOr<size_t> FindOrAppend(const Scenario& scenario, StopCheck stop);
   absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario,
@@ -153,12 +150,7 @@ class PointSet {
   const KnownRuns known_;
   const std::shared_ptr<const Worlds> worlds_;  // null: steps are as recorded
   std::deque<Entry> entries_;
-  std::deque<PipelinePoint> pipelines_;
-  // Both are made where they are asked for first: they read all recorded steps.
-  std::optional<PipelinePredictor> predictor_;
-  std::optional<PipelinePlan> plan_;
-  std::optional<Pipeline> planned_;  // of what the plan is
-  SimulationStatistics of_pipelines_;
+  WholePoints whole_;
   int64_t recalled_runs_ = 0;
   std::optional<JobChanges> changes_;
   int64_t short_operations_ = 0;  // of runs of changes

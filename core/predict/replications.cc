@@ -138,8 +138,12 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(
     std::shared_ptr<const Worlds> worlds) {
   absl::StatusOr<JobProgram> job = BuildJobProgram(profile, scenario, stop);
   if (!job.ok()) return job.status();
-  RankedGraph graph{
-      .job = *std::move(job), .ranking = nullptr, .worlds = std::move(worlds), .listed = {}};
+  RankedGraph graph{.job = *std::move(job),
+                    .ranking = nullptr,
+                    .worlds = std::move(worlds),
+                    .passes = std::nullopt,
+                    .listed = {}};
+  graph.passes = PassTimesOf(*graph.job.program, profile);
   if (scenario.has_servers()) {
     absl::StatusOr<Ranking> ranking = RankingOf(profile, scenario, *graph.job.program, stop);
     if (!ranking.ok()) return ranking.status();
@@ -155,7 +159,7 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(
 
 bool RankedGraph::SharedBy(const Scenario& a, const Scenario& b) {
   if (!HaveSameJobProgram(a, b)) return false;
-  return !a.has_servers() || (a.is_synchronous() == b.is_synchronous() &&
+  return !a.has_servers() || (a.servers().synchronization == b.servers().synchronization &&
                               a.servers().transfer_order == b.servers().transfer_order &&
                               a.servers().transfer_priorities == b.servers().transfer_priorities);
 }
@@ -429,6 +433,7 @@ absl::Status Replications::CheckMeasured(const RunResult& result) const {
 void Replications::Add(const RunSummary& run) {
   if (done() == 0) {
     opening_ = run.opening_steps_per_second;
+    completions_ = run.completions;
     sensitivity_ = run.sensitivity;
     half_rate_ratio_ = run.half_rate_ratio;
   }
@@ -502,14 +507,14 @@ Prediction Replications::Summarize() const {
                  .model = ModelErrorOf()},
                 {.lower = run.lower * batch, .upper = run.upper * batch, .level = run.level},
                 prediction);
-  prediction.step_time = {.mean = step_times_.MeanSeconds(),
-                          .p50 = step_times_.PercentileSeconds(0.50),
-                          .p95 = step_times_.PercentileSeconds(0.95),
-                          .p99 = step_times_.PercentileSeconds(0.99)};
+  prediction.step_time = StepTimeOf(step_times_);
   prediction.exposed_communication_fraction = exposed_ / done();
   prediction.replications = done();
   if (options_.horizon == Horizon::kSteadyState)
     prediction.steps_per_worker = options_.steps_per_worker;
+  prediction.completions = completions_;
+  prediction.passes = graph_->passes;
+  if (prediction.passes.has_value()) *prediction.passes = *prediction.passes / SlowestSpeed();
   DescribeResources(prediction);
   if (!scenario_.has_servers()) DescribeCollectives(prediction);
   JudgeConvergence(prediction);

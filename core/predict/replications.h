@@ -49,6 +49,7 @@ struct RankedGraph {
   JobProgram job;
   std::shared_ptr<const Ranking> ranking;  // null where workers meet in collectives
   std::shared_ptr<const Worlds> worlds;    // null: steps are as recorded
+  std::optional<PassTimes> passes;         // at the recorded speed
   // By world; empty but for parameter servers whose steps vary. Without barriers none is kWider.
   std::vector<Worlds::ListedJob> listed;
 
@@ -191,7 +192,8 @@ class Replications {
   std::vector<double> drift_;
   std::vector<double> late_;
   // Over all runs.
-  double opening_ = 0;  // steps per second of the first run's begin
+  double opening_ = 0;            // steps per second of the first run's begin
+  CompletionSeries completions_;  // of the first run, thinned
   Sensitivity sensitivity_;
   double half_rate_ratio_ = 0;
   StepTimeHistogram step_times_;

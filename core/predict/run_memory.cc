@@ -49,7 +49,7 @@ class Bytes {
 
 void AddServers(const ParameterServers& job, Bytes& bytes) {
   const auto& [servers, parsing, synchronization, multiplexing, sharing, order, priorities,
-               compute_speed] = job;
+               partition_bytes, compute_speed] = job;
   bytes.Add(servers);
   bytes.Add(parsing);
   bytes.Add(synchronization);
@@ -64,6 +64,7 @@ void AddServers(const ParameterServers& job, Bytes& bytes) {
   bytes.Add(static_cast<uint64_t>(sharing.index()));
   if (const auto* turns = std::get_if<Turns>(&sharing)) bytes.Add(turns->bytes);
   bytes.Add(order);
+  bytes.Add(partition_bytes);
   bytes.Add(compute_speed);
   bytes.Add(static_cast<uint64_t>(priorities.size()));
   for (const auto& [name, rank] : priorities) {

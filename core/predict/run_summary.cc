@@ -95,9 +95,43 @@ RunEstimate EstimateOf(const RunResult& result, bool automatic_warmup) {
   return estimate;
 }
 
+CompletionSeries Thinned(const CompletionSeries& series) {
+  const size_t together =
+      std::max<size_t>(1, (series.marks().size() + kMaxSeriesPoints - 1) / kMaxSeriesPoints);
+  CompletionSeries thinned(static_cast<int64_t>(together) * series.stride());
+  for (const Instant mark : series.marks()) thinned.Add(mark, series.stride());
+  return thinned;
+}
+
+std::vector<ThroughputPoint> SeriesOf(const CompletionSeries& series, double examples,
+                                      int32_t points) {
+  const std::vector<Instant>& marks = series.marks();
+  std::vector<ThroughputPoint> told;
+  if (marks.empty() || marks.back() == Instant{}) return told;
+  const int64_t windows = std::min<int64_t>(points, static_cast<int64_t>(marks.size()));
+  const double length = ToSeconds(marks.back() - Instant{}) / static_cast<double>(windows);
+  const auto stride = static_cast<double>(series.stride());
+  double before = 0;  // steps
+  size_t next = 0;    // mark
+  for (int64_t window = 1; window <= windows; ++window) {
+    const double end = length * static_cast<double>(window);
+    while (next + 1 < marks.size() && ToSeconds(marks[next] - Instant{}) < end) ++next;
+    const double from = next == 0 ? 0 : ToSeconds(marks[next - 1] - Instant{});
+    const double span = ToSeconds(marks[next] - Instant{}) - from;
+    const double part = span > 0 ? std::min(1.0, (end - from) / span) : 1;
+    const double steps = window == windows ? static_cast<double>(marks.size()) * stride
+                                           : stride * (static_cast<double>(next) + part);
+    told.push_back(
+        {.end_seconds = end, .examples_per_second = (steps - before) * examples / length});
+    before = steps;
+  }
+  return told;
+}
+
 size_t RunSummary::bytes() const {
   return sizeof(RunSummary) + step_times.heap_bytes() + utilization.capacity() * sizeof(double) +
-         joint_times.capacity() * sizeof(JointTimes);
+         joint_times.capacity() * sizeof(JointTimes) +
+         completions.marks().capacity() * sizeof(Instant);
 }
 
 RunSummary SummaryOf(const RunResult& result, bool automatic_warmup) {
@@ -110,6 +144,7 @@ RunSummary SummaryOf(const RunResult& result, bool automatic_warmup) {
           .waiting_fraction = result.waiting_fraction,
           .straggler_fraction = result.straggler_fraction,
           .joint_times = result.joint_times,
+          .completions = Thinned(result.completions),
           .simulated_operations = result.simulated_operations,
           .path = result.path};
 }

@@ -43,7 +43,7 @@ struct Sensitivity {
   double to_deviation = 0;
 };
 
-// All that replications need of a run, without its completions.
+// All that replications need of a run, with few of its completions.
 //
 // Memory: 10 to 30 KiB, whatever the length of the run.
 // Threads: none; immutable once made.
@@ -60,12 +60,31 @@ struct RunSummary {
   double waiting_fraction = 0;
   double straggler_fraction = 0;
   std::vector<JointTimes> joint_times;  // as RunResult's
+  CompletionSeries completions;         // thinned
   int64_t simulated_operations = 0;
   EnginePath path = EnginePath::kPlain;
 
   // The size of all it holds, itself included, to within what the allocator adds.
   size_t bytes() const;
 };
+
+// A window of a run, which begins where the one before ends; the first at the run's origin.
+struct ThroughputPoint {
+  double end_seconds = 0;
+  double examples_per_second = 0;  // of all workers, in the window
+};
+
+// The most points that a run's throughput over time is told in.
+inline constexpr int32_t kMaxSeriesPoints = 200;
+
+// A series of at most kMaxSeriesPoints of the marks, evenly.
+CompletionSeries Thinned(const CompletionSeries& series);
+
+// The throughput of a run over time, in at most so many windows of equal length, none of them
+// shorter than from one mark to the next in the mean. `examples` of a step. Between two marks
+// throughput is taken to be even. Empty where no step ended.
+std::vector<ThroughputPoint> SeriesOf(const CompletionSeries& series, double examples,
+                                      int32_t points);
 
 // `automatic_warmup`: see EstimateOf. REQUIRES: result.measured.
 RunSummary SummaryOf(const RunResult& result, bool automatic_warmup);

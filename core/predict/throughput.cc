@@ -68,6 +68,17 @@ bool FindCuts(const ThroughputDraft& draft, const std::vector<Scenario>& known,
   return true;
 }
 
+void CheckSeries(int32_t points, size_t scenarios, RequestFaults& faults) {
+  const int64_t all = points * static_cast<int64_t>(scenarios);
+  if (points < 0 || points > kMaxSeriesPoints) {
+    faults.Add("series_points", absl::StrCat(points, " is not from 0 to ", kMaxSeriesPoints));
+  } else if (all > kMaxSeriesPointsOfAll) {
+    faults.Add("series_points",
+               absl::StrCat(points, " for each of ", scenarios, " predictions are ", all,
+                            ", more than ", kMaxSeriesPointsOfAll));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
@@ -100,11 +111,38 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
     query.scenarios.push_back(*std::move(scenario));
   }
   if (draft.plan.has_value()) CheckPlan("plan", *draft.plan, faults);
+  CheckSeries(draft.series_points, query.scenarios.size(), faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *std::move(options);
   query.plan = draft.plan;
+  query.series_points = draft.series_points;
   return query;
+}
+
+absl::StatusOr<ThroughputQuery> ResolveSharedThroughput(const Profile& recorded,
+                                                        const ThroughputDraft& draft,
+                                                        SharedBatch shared) {
+  absl::StatusOr<ThroughputQuery> query = ResolveThroughput(recorded, draft, ScenarioLimits{});
+  if (!query.ok()) return query;
+  RequestFaults faults;
+  for (size_t i = 0; i < query->scenarios.size(); ++i) {
+    const std::string path = !draft.worker_counts.empty() ? absl::StrCat("worker_counts[", i, "]")
+                             : !draft.scenarios.empty() ? absl::StrCat("scenarios[", i, "].workers")
+                                                        : "scenario.workers";
+    shared.CheckDividesAmong(query->scenarios[i].workers, path, faults);
+  }
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
+  query->shared = std::move(shared);
+  return query;
+}
+
+StepTime StepTimeOf(const StepTimeHistogram& steps) {
+  return {.mean = steps.MeanSeconds(),
+          .p50 = steps.PercentileSeconds(0.50),
+          .p95 = steps.PercentileSeconds(0.95),
+          .p99 = steps.PercentileSeconds(0.99)};
 }
 
 void SimulationStatistics::Add(const SimulationStatistics& other) {
@@ -122,7 +160,7 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
                                                    const ThroughputQuery& query, StopCheck stop,
                                                    const Executor& executor,
                                                    const KnownRuns& known) {
-  PointSet points(profile, query.options, known);
+  PointSet points(profile, query.options, known, query.shared ? &*query.shared : nullptr);
   std::vector<size_t> wanted;
   for (const Scenario& scenario : query.scenarios) {
     const absl::StatusOr<size_t> index = points.Add(scenario, stop);
@@ -138,8 +176,10 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
     answer.predictions.push_back(points.Summarize(wanted[i]));
     // An equal scenario's may have been assumed where this one's were asked for.
     answer.predictions.back().scenario.assumed = query.scenarios[i].assumed;
-    if (!query.plan.has_value()) continue;
     Prediction& told = answer.predictions.back();
+    told.series = SeriesOf(told.completions, told.examples_per_second / told.steps_per_second,
+                           query.series_points);
+    if (!query.plan.has_value()) continue;
     told.forecast = ForecastOf(*query.plan, told.scenario, told.examples_per_second,
                                told.run_interval.lower, told.run_interval.upper);
   }

@@ -18,7 +18,10 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/pass_times.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/run_summary.h"
+#include "core/predict/shared_batch.h"
 #include "core/predict/training_plan.h"
 #include "core/predict/what_if.h"
 
@@ -47,6 +50,8 @@ struct StepTime {
   double p95 = 0;
   double p99 = 0;
 };
+
+StepTime StepTimeOf(const StepTimeHistogram& steps);
 
 // Share of the counted time in which a resource was in use; links: of its capacity; computation:
 // mean over workers.
@@ -199,6 +204,10 @@ struct Prediction {
   std::optional<PipelineReport> pipeline;
   int64_t devices = 0;                       // of all workers
   std::optional<TrainingForecast> forecast;  // of the query's plan
+  // Of the slowest kind of worker; none of pipelines.
+  std::optional<PassTimes> passes;
+  CompletionSeries completions;         // of the first run, thinned
+  std::vector<ThroughputPoint> series;  // of the query's series_points
 };
 
 // The number that a decision should rest on: examples_per_second, but where all runs of the start
@@ -218,6 +227,7 @@ struct ThroughputDraft {
   std::optional<ScenarioDraft> scenario;
   SimulationOptionsDraft options;
   std::optional<TrainingPlan> plan;
+  int32_t series_points = 0;
 };
 
 // A checked request.
@@ -225,9 +235,15 @@ struct ThroughputQuery {
   std::vector<Scenario> scenarios;
   SimulationOptions options;
   std::optional<TrainingPlan> plan;
+  int32_t series_points = 0;  // of each prediction; 0: no series is told
+  // Each scenario is then of the profile with its workers' share, and its speed-up over one worker
+  // with the whole batch.
+  std::optional<SharedBatch> shared;
 };
 
 inline constexpr size_t kMaxScenarios = 1024;
+// Of all predictions together.
+inline constexpr int64_t kMaxSeriesPointsOfAll = 20'000;
 
 // Pipelines are answered unless `limits` say otherwise. Fails as ResolveScenario and ResolveOptions
 // do, all faults at once, reason REQUEST_INVALID, paths relative to the request
@@ -236,6 +252,12 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
                                                   const ThroughputDraft& draft,
                                                   const ScenarioLimits& limits = {
                                                       .pipelines = true});
+
+// The same of a batch that workers divide; refuses pipelines, and, at its place in the request, a
+// number of workers that does not divide it.
+absl::StatusOr<ThroughputQuery> ResolveSharedThroughput(const Profile& recorded,
+                                                        const ThroughputDraft& draft,
+                                                        SharedBatch shared);
 
 // Predicts every scenario, and one worker of each for the speed-up.
 //

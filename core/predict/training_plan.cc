@@ -64,7 +64,7 @@ void CheckPrices(const std::string& path, const MachinePrices& prices, RequestFa
         std::pair("node_hour", prices.node_hour)}) {
     if (!IsAmount(amount))
       faults.Add(absl::StrCat(path, ".", field),
-                 absl::StrCat(amount, " is no amount of at least 0"));
+                 absl::StrCat(amount, " is not an amount of at least 0"));
   }
   if (prices.currency_code.size() > kMaxCurrencyCode) {
     faults.Add(path + ".currency_code", absl::StrCat("has ", prices.currency_code.size(),

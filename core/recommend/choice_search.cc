@@ -34,11 +34,18 @@ bool IsCoarse(int32_t workers, const RecommendationQuery& query) {
 
 ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& query,
                            const KnownRuns& known)
-    : profile_(profile), query_(query), weighing_(query), points_(profile, query.options, known) {
+    : profile_(profile),
+      query_(query),
+      weighing_(query),
+      points_(profile, query.options, known, query.shared ? &*query.shared : nullptr) {
   open_.resize(static_cast<size_t>(query.max_workers - query.min_workers) + 1);
   for (const int32_t workers : query.FirstCounts())
     open_[static_cast<size_t>(workers - query.min_workers)] = true;
   for (const Scenario& scenario : query.server_choices) {
+    if (query.shared.has_value()) {
+      AddRow(scenario, ThroughputBound());
+      continue;
+    }
     if (scenario.pipeline.has_value()) {
       AddRow(scenario, ThroughputBound(PlanPipeline(profile, scenario), scenario));
       continue;
@@ -142,7 +149,8 @@ bool ChoiceSearch::CouldWin(const Cell& cell, const Score& ceiling) const {
 // A running job's own choice is what all others are weighed against.
 std::vector<ChoiceSearch::Cell> ChoiceSearch::Seeds() const {
   std::vector<Cell> seeds;
-  const bool all = query_.choices() <= kTriedAll;
+  // Shares of a batch are few, and no bound of one says anything of another.
+  const bool all = query_.choices() <= kTriedAll || query_.shared.has_value();
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (int32_t workers = query_.min_workers; workers <= query_.max_workers; ++workers) {
       const Cell cell{.row = row, .workers = workers};

@@ -101,14 +101,15 @@ ScenarioDraft WithoutWorkers(const ScenarioDraft& draft, RequestFaults& faults) 
 
 // One scenario for each number of servers that may be chosen.
 std::vector<Scenario> ResolveServers(const Profile& profile, const RecommendationDraft& draft,
-                                     const Counts& counts, RequestFaults& faults) {
+                                     const Counts& counts, const ScenarioLimits& limits,
+                                     RequestFaults& faults) {
   const ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
   const bool chooses_servers = draft.max_parameter_servers.has_value() &&
                                std::holds_alternative<ParameterServersDraft>(free.communication);
   // A choice of servers does not make servers of collectives.
   const bool gives_servers = chooses_servers && !profile.has_collectives();
-  absl::StatusOr<Scenario> scenario = ResolveRunnable(
-      profile, gives_servers ? WithServers(free, 1, 1) : free, nullptr, {.pipelines = true});
+  absl::StatusOr<Scenario> scenario =
+      ResolveRunnable(profile, gives_servers ? WithServers(free, 1, 1) : free, nullptr, limits);
   faults.AddPart("scenario", scenario.status());
   const bool meets_in_collectives =
       scenario.ok() ? !scenario->has_servers() : chooses_servers && profile.has_collectives();
@@ -172,7 +173,7 @@ void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   if (draft.budget.has_value()) {
     if (!IsAmount(*draft.budget) || *draft.budget == 0)
-      faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is no amount above 0"));
+      faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is not an amount above 0"));
     if (!draft.examples.has_value())
       faults.Add("constraints.examples", "unset, but constraints.budget needs it");
     if (!draft.prices.has_value()) faults.Add("prices", "unset, but constraints.budget needs them");
@@ -208,7 +209,7 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   if (!IsAmount(current.rescale_seconds)) {
     faults.Add("current.rescale_seconds",
-               absl::StrCat(current.rescale_seconds, " is no number of seconds of at least 0"));
+               absl::StrCat(current.rescale_seconds, " is not a number of seconds of at least 0"));
   }
 }
 
@@ -217,6 +218,7 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
 bool RecommendationQuery::IsCandidate(int32_t workers) const {
   return workers >= min_workers && workers <= max_workers &&
          server_choices.front().Allows(workers) &&
+         (!shared.has_value() || shared->DividesAmong(workers)) &&
          (worker_counts.empty() ||
           std::binary_search(worker_counts.begin(), worker_counts.end(), workers));
 }
@@ -297,23 +299,35 @@ void CheckNodes(const RecommendationQuery& query, const RecommendationDraft& dra
           absl::StrCat("constraints.worker_counts[", i, "]"),
           absl::StrCat(draft.worker_counts[i], " does not fill nodes as scenario.all_reduce says"));
     }
+    if (query.shared.has_value()) {
+      query.shared->CheckDividesAmong(draft.worker_counts[i],
+                                      absl::StrCat("constraints.worker_counts[", i, "]"), faults);
+    }
   }
   if (!draft.worker_counts.empty() || query.choices() > 0) return;
-  faults.Add("constraints.max_workers",
-             absl::StrCat("no number of workers from ", query.min_workers, " to ",
-                          query.max_workers, " fills nodes as scenario.all_reduce says"));
+  faults.Add(
+      "constraints.max_workers",
+      absl::StrCat("no number of workers from ", query.min_workers, " to ", query.max_workers,
+                   " fills nodes as scenario.all_reduce says",
+                   query.shared.has_value() ? absl::StrCat(" and divides the global batch of ",
+                                                           query.shared->examples(), " examples")
+                                            : ""));
 }
 
 }  // namespace
 
 absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile,
-                                                          const RecommendationDraft& draft) {
+                                                          const RecommendationDraft& draft,
+                                                          std::optional<SharedBatch> shared) {
   RequestFaults faults;
   const Counts counts = ResolveCounts(draft, faults);
-  RecommendationQuery query{.server_choices = ResolveServers(profile, draft, counts, faults),
-                            .min_workers = counts.min,
-                            .max_workers = counts.max,
-                            .worker_counts = counts.listed};
+  const ScenarioLimits limits{.pipelines = !shared.has_value()};
+  RecommendationQuery query{
+      .server_choices = ResolveServers(profile, draft, counts, limits, faults),
+      .min_workers = counts.min,
+      .max_workers = counts.max,
+      .worker_counts = counts.listed};
+  query.shared = std::move(shared);
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
   if (options.ok() && draft.scenario.pipeline.has_value())

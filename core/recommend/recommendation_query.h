@@ -14,6 +14,7 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/shared_batch.h"
 #include "core/predict/training_plan.h"
 
 namespace stepcast {
@@ -60,9 +61,10 @@ struct RecommendationQuery {
   std::optional<MachinePrices> prices;
   std::optional<Failures> failures;
   std::optional<CurrentAllocation> current;
+  std::optional<SharedBatch> shared;  // numbers of workers that do not divide it are not looked at
 
   // True if so many workers may be chosen: they are within the bounds or the list and, where they
-  // meet in collectives, fill nodes.
+  // meet in collectives, fill nodes; and they divide a batch that is shared.
   bool IsCandidate(int32_t workers) const;
   // The nearest below or above that may; 0: none.
   int32_t CandidateBelow(int32_t workers) const;
@@ -88,8 +90,10 @@ inline constexpr int64_t kMaxChoices = 4096;
 // (`scenario.workers`, `constraints.max_workers`), reason RECOMMENDATION_INVALID, all faults at
 // once. What fixes the number of workers (`scenario.workers`, start_offsets_ns, worker_groups) is a
 // fault, and so is a number of servers that the profile cannot be placed on, and what needs another
-// field that is missing.
-absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile,
-                                                          const RecommendationDraft& draft);
+// field that is missing. Of a batch that workers divide, `profile` is the recorded one; pipelines
+// are refused then.
+absl::StatusOr<RecommendationQuery> ResolveRecommendation(
+    const Profile& profile, const RecommendationDraft& draft,
+    std::optional<SharedBatch> shared = std::nullopt);
 
 }  // namespace stepcast

@@ -302,6 +302,14 @@ std::string DevicesText(const Prediction& prediction) {
                       is_one ? "" : absl::StrCat(" (", devices, " in all)"), ",");
 }
 
+// The share of each worker of a batch that they divide; empty where they divide none.
+std::string ShareText(const ReasonFacts& facts) {
+  if (!facts.query.shared.has_value()) return "";
+  const int64_t examples = facts.query.shared->examples();
+  return absl::StrCat(", with ", examples / facts.chosen.choice.workers, " of the ", examples,
+                      " examples of a step each,");
+}
+
 // Compared with one worker; empty for one.
 std::string Speedup(const Prediction& prediction) {
   if (prediction.scenario.workers == 1) return "";
@@ -447,8 +455,8 @@ ChoiceEdge ServersEdge(const ReasonFacts& facts) {
 std::string ReasonFor(const ReasonFacts& facts) {
   const Prediction& prediction = facts.chosen.prediction;
   return absl::StrFormat(
-      "%s%s %s %s examples/s%s, %s%s%s%s%s; %s%s%s%s.",
-      ChoiceText(facts.query, facts.chosen.choice), DevicesText(prediction),
+      "%s%s%s %s %s examples/s%s, %s%s%s%s%s; %s%s%s%s.",
+      ChoiceText(facts.query, facts.chosen.choice), DevicesText(prediction), ShareText(facts),
       facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
       NumberText(prediction.examples_per_second), Speedup(prediction), ObjectiveAmongChoices(facts),
       EdgeText(facts), Remaining(facts), Change(facts), NextStep(facts), Limit(prediction),

@@ -152,6 +152,7 @@ double ThroughputBound::StepsPerSecond(int32_t workers) const {
     scenario.workers = workers;
     return kByChance * MostStepsPerSecond(*plan_, scenario);
   }
+  if (alone_.empty()) return std::numeric_limits<double>::infinity();
   double alone = 0;
   for (int32_t worker = 0; worker < workers; ++worker)
     alone += alone_[Index(worker) % alone_.size()];

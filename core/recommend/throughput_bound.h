@@ -51,6 +51,8 @@ class CurveCeiling {
 // Cost: linear in the graph and its recorded steps, once for all numbers of workers.
 class ThroughputBound {
  public:
+  // No bound.
+  ThroughputBound() = default;
   // REQUIRES: the program is this scenario's.
   ThroughputBound(const JobProgram& job, const Scenario& scenario);
   // Of a pipeline: MostStepsPerSecond, of which chance may leave a little more.

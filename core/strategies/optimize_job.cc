@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/predict/point_set.h"
+#include "core/strategies/baselines.h"
 #include "core/tune/method_trials.h"
 
 namespace stepcast {
@@ -222,7 +223,7 @@ class StrategyAdviser {
     return strategy;
   }
 
-  // Every gradient in parts of so many bytes, but for rounding: as BytePS cuts them. None: they are
+  // Every gradient in parts of so many bytes, but for rounding, as BytePS cuts them. None: they are
   // more than are tried, or than were asked for.
   std::optional<Strategy> InParts(int64_t bytes) const {
     Strategy strategy = NothingFused(plan_->profile);
@@ -259,6 +260,7 @@ class StrategyAdviser {
     const auto in_parts = [&](int64_t bytes, const char* name) {
       std::optional<Strategy> strategy = InParts(bytes);
       if (!strategy.has_value()) return;
+      strategy->by_layer = true;
       starts.push_back({.strategy = *std::move(strategy),
                         .is_default = *name != '\0',
                         .name = name,
@@ -266,6 +268,9 @@ class StrategyAdviser {
     };
     in_parts(kBytePsBytes, "BYTEPS");
     for (const int64_t bytes : kPartBytes) in_parts(bytes, "");
+    // In the order of the scenario.
+    if (std::optional<Strategy> strategy = InParts(kBytePsBytes); strategy.has_value())
+      starts.push_back({.strategy = *std::move(strategy)});
     const int32_t servers = query_.scenario.server_count();
     for (const int64_t bytes : kTogetherBytes) {
       starts.push_back({.strategy = Together(bytes, 1)});
@@ -275,19 +280,54 @@ class StrategyAdviser {
     return starts;
   }
 
+  // Computations as XLA fuses them, and gradients in Horovod's buffers of its own size, since most
+  // are ready at once; to parameter servers as BytePS cuts them. None: nothing can be fused, or the
+  // cost of it is not known.
+  std::optional<Strategy> FuseAll(const FusionCosts& costs) const {
+    std::vector<std::vector<int32_t>> fused = AllFused(plan_->profile);
+    const auto known = [&](const std::vector<int32_t>& group) {
+      return costs.SecondsOf(group).has_value();
+    };
+    if (fused.empty() || !std::all_of(fused.begin(), fused.end(), known)) return std::nullopt;
+    Strategy strategy = NothingFused(plan_->profile);
+    if (query_.baselines.has_value()) {
+      strategy = Together(kFormerHorovodBytes, 1);
+    } else if (std::optional<Strategy> parts = InParts(kBytePsBytes); parts.has_value()) {
+      strategy = *std::move(parts);
+    }
+    strategy.fused = std::move(fused);
+    return strategy;
+  }
+
   // The defaults of all-reduce jobs, each in full.
-  absl::StatusOr<std::vector<TunedStrategy>> Baselines(const Profile& job,
+  absl::StatusOr<std::vector<NamedBaseline>> Baselines(const Profile& job,
                                                        const FusionCosts& costs) {
-    if (!query_.baselines.has_value()) return std::vector<TunedStrategy>();
-    absl::StatusOr<TuningAnswer> tuned = OptimizeCommunication(
-        job, *query_.baselines, stop_, executor_,
-        plan_->pass == MemoryPass::kNone ? known_ : KnownRuns{.counter = known_.counter});
+    std::vector<NamedBaseline> baselines;
+    if (!query_.baselines.has_value()) return baselines;
+    const KnownRuns known =
+        plan_->pass == MemoryPass::kNone ? known_ : KnownRuns{.counter = known_.counter};
+    absl::StatusOr<TuningAnswer> tuned =
+        OptimizeCommunication(job, *query_.baselines, stop_, executor_, known);
     if (!tuned.ok()) return tuned.status();
     answer_.simulation.Add(tuned->simulation);
     answer_.warnings = std::move(tuned->warnings);
     if (!costs.known() && plan_->pass == MemoryPass::kNone)
       answer_.lower_bound_seconds = tuned->tunings.front().lower_bound_seconds;
-    return std::move(tuned->tunings.front().strategies);
+    bool has_cycles = false;
+    for (TunedStrategy& strategy : tuned->tunings.front().strategies) {
+      has_cycles = has_cycles || strategy.method == TuningMethod::kHorovod;
+      const char* const name = NameOf(strategy.method);
+      baselines.push_back({name, std::move(strategy)});
+    }
+    if (!has_cycles) return baselines;
+    absl::StatusOr<std::vector<NamedBaseline>> defaults =
+        HorovodDefaults(job, *query_.baselines, stop_, executor_, known, answer_.simulation);
+    if (!defaults.ok()) return defaults.status();
+    for (NamedBaseline& each : *defaults) {
+      each.strategy.gain = GainByIntervals(each.strategy.prediction);
+      baselines.push_back(std::move(each));
+    }
+    return baselines;
   }
 
   absl::Status FindStrategy() {
@@ -301,16 +341,19 @@ class StrategyAdviser {
       starts = StartsOfServers();
       answer_.warnings = answer_.as_recorded.warnings;
     }
-    std::vector<TunedStrategy> baselines;
-    absl::StatusOr<std::vector<TunedStrategy>> tuned = Baselines(job, costs);
+    std::vector<NamedBaseline> baselines;
+    absl::StatusOr<std::vector<NamedBaseline>> tuned = Baselines(job, costs);
     if (tuned.ok()) {
       baselines = *std::move(tuned);
     } else if (!IsTimeBudgetSpent(tuned.status())) {
       return tuned.status();
     }
-    for (const TunedStrategy& baseline : baselines) {
-      if (std::optional<Strategy> start = FromGroups(baseline.groups); start.has_value())
+    for (const NamedBaseline& baseline : baselines) {
+      if (std::optional<Strategy> start = FromGroups(baseline.strategy.groups); start.has_value())
         starts.push_back({.strategy = *std::move(start), .is_default = true});
+    }
+    if (std::optional<Strategy> all = FuseAll(costs); all.has_value()) {
+      starts.push_back({.strategy = *std::move(all), .is_default = true, .name = "XLA_FUSE_ALL"});
     }
     std::vector<Strategy> begins;
     begins.reserve(starts.size());
@@ -356,22 +399,38 @@ class StrategyAdviser {
 
   // Over the job as recorded: with a pass, a tuned strategy's own gain is over the job with it.
   Gain GainOfTuned(const TunedStrategy& tuned) const {
-    if (plan_->pass == MemoryPass::kNone) return tuned.gain;
-    return GainOf({tuned.prediction.steps_per_second}, {answer_.as_recorded.steps_per_second},
-                  tuned.prediction.simulation_interval, answer_.as_recorded.simulation_interval,
+    return plan_->pass == MemoryPass::kNone ? tuned.gain : GainByIntervals(tuned.prediction);
+  }
+
+  // Where the runs of both are not known one by one.
+  Gain GainByIntervals(const Prediction& prediction) const {
+    return GainOf({prediction.steps_per_second}, {answer_.as_recorded.steps_per_second},
+                  prediction.simulation_interval, answer_.as_recorded.simulation_interval,
                   query_.options.confidence_level);
   }
 
-  void Compare(std::string name, const Prediction& prediction, const Gain& gain) {
+  void Compare(std::string name, const Prediction& prediction, const Gain& gain,
+               bool rests_on_share = false) {
     answer_.compared.push_back({.name = std::move(name),
                                 .step_seconds = prediction.step_time.mean,
                                 .examples_per_second = prediction.examples_per_second,
-                                .gain = gain});
+                                .gain = gain,
+                                .rests_on_share = rests_on_share});
+  }
+
+  void CompareFull(std::string name, const Replays::Full& full, bool rests_on_share) {
+    Compare(std::move(name), full.prediction, GainOverBase(full.prediction, full.runs),
+            rests_on_share);
+  }
+
+  static bool RestsOnShare(const Strategy& strategy, const FusionCosts& costs) {
+    return std::any_of(strategy.fused.begin(), strategy.fused.end(),
+                       [&](const auto& group) { return !costs.InTable(group); });
   }
 
   // The strategy that was found is judged in full, and so is no fusion; whatever is faster in full
   // than it is taken instead.
-  absl::Status Judge(const FoundStrategy& found, const std::vector<TunedStrategy>& baselines,
+  absl::Status Judge(const FoundStrategy& found, const std::vector<NamedBaseline>& baselines,
                      const std::vector<BeginStrategy>& starts, const FusionCosts& costs,
                      Replays& replays) {
     Strategy chosen = found.strategy;
@@ -386,23 +445,20 @@ class StrategyAdviser {
       if (start.is_default) others.push_back(start);
     }
     others.push_back({.strategy = alone});
-    for (const TunedStrategy& baseline : baselines) {
-      Compare(NameOf(baseline.method), baseline.prediction, GainOfTuned(baseline));
-    }
+    for (const auto& [name, baseline] : baselines)
+      Compare(name, baseline.prediction, GainOfTuned(baseline));
     bool is_chains_best = found.is_chains_best;
     const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
     if (unfused.ok()) {
       // To parameter servers every tensor goes by itself as it was recorded.
-      Compare(query_.scenario.has_servers() ? "AS_RECORDED" : "NO_FUSION", unfused->prediction,
-              GainOverBase(unfused->prediction, unfused->runs));
+      CompareFull(query_.scenario.has_servers() ? "AS_RECORDED" : "NO_FUSION", *unfused, false);
     } else if (!IsTimeBudgetSpent(unfused.status()) && !absl::IsInvalidArgument(unfused.status())) {
       return unfused.status();
     }
     double best = full->prediction.steps_per_second;
     for (const BeginStrategy& other : others) {
       if (other.strategy == chosen) {
-        if (!other.name.empty())
-          Compare(other.name, full->prediction, GainOverBase(full->prediction, full->runs));
+        if (!other.name.empty()) CompareFull(other.name, *full, RestsOnShare(chosen, costs));
         continue;
       }
       absl::StatusOr<Replays::Full> judged = replays.InFull(other.strategy);
@@ -412,7 +468,7 @@ class StrategyAdviser {
         return judged.status();
       }
       if (!other.name.empty())
-        Compare(other.name, judged->prediction, GainOverBase(judged->prediction, judged->runs));
+        CompareFull(other.name, *judged, RestsOnShare(other.strategy, costs));
       if (judged->prediction.steps_per_second <= best) continue;
       best = judged->prediction.steps_per_second;
       full = std::move(judged);
@@ -420,7 +476,7 @@ class StrategyAdviser {
       is_chains_best = false;
     }
     const TunedStrategy* faster = nullptr;
-    for (const TunedStrategy& baseline : baselines) {
+    for (const auto& [name, baseline] : baselines) {
       if (baseline.prediction.steps_per_second <= best * kMore) continue;
       best = baseline.prediction.steps_per_second;
       faster = &baseline;
@@ -430,7 +486,7 @@ class StrategyAdviser {
       return absl::OkStatus();
     }
     const Gain gain = GainOverBase(full->prediction, full->runs);
-    Compare("FOUND", full->prediction, gain);
+    Compare("FOUND", full->prediction, gain, RestsOnShare(chosen, costs));
     // Of tensors that go to servers nobody need write what makes no difference.
     const bool is_none = query_.scenario.has_servers() && gain.is_none;
     if (plan_->pass == MemoryPass::kNone &&
@@ -439,6 +495,7 @@ class StrategyAdviser {
     answer_.keeps_as_recorded = false;
     answer_.prediction = std::move(full->prediction);
     answer_.gain = gain;
+    answer_.rests_on_share = answer_.compared.back().rests_on_share;
     answer_.is_chains_best = is_chains_best;
     for (const BeginStrategy& start : starts) {
       if (start.strategy == chosen) answer_.setting = start.setting;
@@ -466,6 +523,7 @@ class StrategyAdviser {
   }
 
   void Describe(const Strategy& strategy, const FusionCosts& costs) {
+    answer_.by_layer = strategy.by_layer;
     const std::vector<Operation>& operations = plan_->profile.operations();
     for (const std::vector<int32_t>& group : strategy.fused) {
       NamedFusedOperations& fused = answer_.fused.emplace_back();
@@ -545,17 +603,36 @@ class StrategyAdviser {
     what.push_back(answer_.setting.empty()
                        ? absl::StrCat(gradients, " gradients in ", answer_.tensors.size(), kind)
                        : answer_.setting);
+    if (answer_.by_layer && answer_.setting.empty())
+      what.push_back("what the first layers need first");
     if (parts > 0 && answer_.setting.empty())
       what.push_back(absl::StrCat("some cut in ", parts, " parts"));
     std::string all;
     for (size_t i = 0; i < what.size(); ++i)
       absl::StrAppend(&all, i == 0 ? "" : i + 1 < what.size() ? ", " : " and ", what[i]);
     const Interval& interval = answer_.gain.confidence_interval;
-    return absl::StrFormat("%s%s%s gain %s (%s to %s): a step of %.4g s where it was %.4g s",
+    return absl::StrFormat("%s%s%s gain %s (%s to %s): a step of %.4g s where it was %.4g s%s",
                            before, answer_.gain.is_none ? "no difference is known: " : "", all,
                            PercentText(answer_.gain.mean), PercentText(interval.lower),
                            PercentText(interval.upper), answer_.prediction.step_time.mean,
-                           answer_.as_recorded.step_time.mean);
+                           answer_.as_recorded.step_time.mean, ShareText());
+  }
+
+  // The share that the gain rests on, and what is gained without.
+  std::string ShareText() const {
+    if (!answer_.rests_on_share) return "";
+    const ComparedStrategy* measured = nullptr;
+    for (const ComparedStrategy& each : answer_.compared) {
+      if (!each.rests_on_share &&
+          (measured == nullptr || each.step_seconds < measured->step_seconds))
+        measured = &each;
+    }
+    return absl::StrFormat(
+        "; it rests on the assumed share of %g (fused_share), which nobody measured%s",
+        *query_.fused_share,
+        measured == nullptr ? ""
+                            : absl::StrCat("; without it ", measured->name, " is the fastest, ",
+                                           PercentText(measured->gain.mean)));
   }
 
   const Profile& recorded_;

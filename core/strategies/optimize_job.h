@@ -41,11 +41,14 @@ struct NamedTensors {
 
 // A strategy that was run in full, beside the others.
 struct ComparedStrategy {
-  // "AS_RECORDED", "NO_FUSION", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "BYTEPS", "FOUND".
+  // "AS_RECORDED", "NO_FUSION", "DDP_BUCKETS", "HOROVOD", "HOROVOD_64MB_5MS", "HOROVOD_128MB_1MS",
+  // "MG_WFBP", "XLA_FUSE_ALL", "BYTEPS", "FOUND".
   std::string name;
   double step_seconds = 0;
   double examples_per_second = 0;
   Gain gain;  // over the job as recorded
+  // Operations are fused at a cost that the query's fused_share says, and nobody measured.
+  bool rests_on_share = false;
 };
 
 // A way to need less memory that was looked at.
@@ -80,7 +83,9 @@ struct StrategyAnswer {
   // were found; `tensors` is then what most often goes together. Of parameter servers BytePS's,
   // where its parts are what was found.
   std::string setting;
+  bool by_layer = false;  // as in the strategy, which `prediction` has as ranks
   std::vector<ComparedStrategy> compared;
+  bool rests_on_share = false;         // the gain, as of what is compared
   std::optional<MemoryReport> memory;  // none: nothing is known of what is kept
   SearchStatistics search;
   SearchShortcuts shortcuts;

@@ -1,7 +1,6 @@
 #include "core/strategies/strategy.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,10 +17,6 @@
 namespace stepcast {
 
 namespace {
-
-int64_t LengthNs(const RecordedStep& step, int32_t operation) {
-  return step.end_ns[Index(operation)] - step.start_ns[Index(operation)];
-}
 
 // The operations of a profile that a group of gradients takes along.
 struct TensorOperations {
@@ -213,17 +208,17 @@ class StrategyWriter {
   }
 
   // Dependencies of the old profile become those of the new one; none is on itself. Of what is made
-  // of an upload and its updates each part waits for its own upload only.
+  // of an upload, its updates and its downloads each part waits for its own only.
   void Rewire(int32_t at, ProfileDraft& draft) const {
     const Source& source = sources_[Index(at)];
     std::vector<int32_t> now;
     for (const int32_t old : draft.operations[Index(at)].waiting_for) {
-      const bool is_own = source.made == Made::kUpdate &&
+      const bool is_own = (source.made == Made::kUpdate || source.made == Made::kDownload) &&
                           carried_[Index(old)] == carried_[Index(source.operations.front())];
       for (const int32_t operation : became_[Index(old)]) {
         if (operation == at) continue;
         const Source& before = sources_[Index(operation)];
-        if (is_own && (before.made == Made::kUpdate || before.part != source.part)) continue;
+        if (is_own && (before.made == source.made || before.part != source.part)) continue;
         now.push_back(operation);
       }
     }
@@ -293,12 +288,39 @@ class StrategyWriter {
     return now;
   }
 
+  // Of every transfer that names its parameter.
+  static std::map<std::string, int32_t> RanksByLayer(const ProfileDraft& draft) {
+    std::unordered_map<std::string_view, int32_t> rank_of;
+    const auto add = [&](const Operation& operation) {
+      rank_of.try_emplace(operation.parameter, static_cast<int32_t>(rank_of.size()));
+    };
+    for (const Operation& operation : draft.operations) {
+      if (operation.resource == Resource::kDownlink && operation.waiting_for.empty())
+        add(operation);
+    }
+    for (size_t i = draft.operations.size(); i > 0; --i) {
+      if (draft.operations[i - 1].resource == Resource::kUplink) add(draft.operations[i - 1]);
+    }
+    std::map<std::string, int32_t> ranks;
+    for (const Operation& operation : draft.operations) {
+      const auto found = rank_of.find(operation.parameter);
+      if (IsTransfer(operation.resource) && found != rank_of.end())
+        ranks.emplace(operation.name, found->second);
+    }
+    return ranks;
+  }
+
   Scenario ScenarioOf(const ProfileDraft& draft) const {
     Scenario scenario = scenario_;
     if (!scenario.has_servers()) {
       AllReduce& job = std::get<AllReduce>(scenario.communication);
       job.fusion = std::monostate{};
       job.partition_bytes = 0;
+      return scenario;
+    }
+    if (strategy_.by_layer) {
+      scenario.servers().transfer_order = TransferOrder::kExplicit;
+      scenario.servers().transfer_priorities = RanksByLayer(draft);
       return scenario;
     }
     const std::map<std::string, int32_t>& asked = scenario_.servers().transfer_priorities;
@@ -327,12 +349,6 @@ class StrategyWriter {
   std::vector<Source> sources_;  // by operation of the new profile
   std::set<std::string> names_;
 };
-
-std::vector<int32_t> Sorted(std::span<const int32_t> operations) {
-  std::vector<int32_t> sorted(operations.begin(), operations.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted;
-}
 
 }  // namespace
 
@@ -363,54 +379,6 @@ absl::Status CheckParameters(const Profile& profile) {
   }
   if (uploads.empty()) return absl::InvalidArgumentError("nothing is uploaded to a server");
   return absl::OkStatus();
-}
-
-FusionCosts::FusionCosts(const Profile& profile, std::span<const FusedCost> table,
-                         std::optional<double> share)
-    : mean_seconds_(profile.operations().size(), 0), share_(share) {
-  const auto steps = static_cast<double>(profile.steps().size());
-  for (const RecordedStep& step : profile.steps()) {
-    for (size_t i = 0; i < mean_seconds_.size(); ++i)
-      mean_seconds_[i] += static_cast<double>(step.end_ns[i] - step.start_ns[i]) * 1e-9 / steps;
-  }
-  for (const FusedCost& entry : table) {
-    table_[Sorted(entry.operations)] = entry.seconds;
-    longest_entry_ = std::max(longest_entry_, entry.operations.size());
-  }
-}
-
-bool FusionCosts::InTable(std::span<const int32_t> operations) const {
-  return operations.size() <= longest_entry_ && table_.contains(Sorted(operations));
-}
-
-std::optional<double> FusionCosts::SecondsOf(std::span<const int32_t> operations) const {
-  if (operations.size() == 1) return SecondsOf(operations.front());
-  if (operations.size() <= longest_entry_) {
-    const auto found = table_.find(Sorted(operations));
-    if (found != table_.end()) return found->second;
-  }
-  if (!share_.has_value()) return std::nullopt;
-  double before = 0;
-  for (const int32_t operation : operations.first(operations.size() - 1))
-    before += SecondsOf(operation);
-  return *share_ * before + SecondsOf(operations.back());
-}
-
-int64_t FusionCosts::NanosecondsOf(std::span<const int32_t> operations,
-                                   const RecordedStep& step) const {
-  int64_t sum = 0;
-  for (const int32_t operation : operations) sum += LengthNs(step, operation);
-  if (operations.size() <= longest_entry_) {
-    const auto found = table_.find(Sorted(operations));
-    if (found != table_.end()) {
-      double mean = 0;
-      for (const int32_t operation : operations) mean += SecondsOf(operation);
-      if (mean <= 0) return std::llround(found->second * 1e9);
-      return std::llround(static_cast<double>(sum) * (found->second / mean));
-    }
-  }
-  const int64_t last = LengthNs(step, operations.back());
-  return std::llround(share_.value_or(1) * static_cast<double>(sum - last)) + last;
 }
 
 absl::StatusOr<AppliedStrategy> Apply(const Profile& profile, const Scenario& scenario,

@@ -8,9 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,6 +15,7 @@
 
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/strategies/fusion_costs.h"
 
 namespace stepcast {
 
@@ -44,6 +42,10 @@ struct Strategy {
   std::vector<std::vector<int32_t>> fused;
   // Every gradient of the profile in one group, in graph order.
   std::vector<FusedTensors> tensors;
+  // To parameter servers: what the first layer needs goes first, there and back, as BytePS has it,
+  // instead of in the scenario's order. Layers are in the order of the downloads at the begin of a
+  // step; where there are none, against that of the uploads.
+  bool by_layer = false;
 
   friend bool operator==(const Strategy&, const Strategy&) = default;
   friend auto operator<=>(const Strategy&,
@@ -67,49 +69,6 @@ void RewriteSteps(ProfileDraft& draft, const Rewrite& rewrite) {
     for (RecordedStep& step : worker.steps) step = rewrite(step);
   }
 }
-
-// A measured cost of some computations as one.
-struct FusedCost {
-  std::vector<int32_t> operations;  // of the profile, ascending
-  double seconds = 0;               // not negative
-
-  friend bool operator==(const FusedCost&, const FusedCost&) = default;
-};
-
-// The share of their time that all but the last of fused operations take, in dPRO's simulated mode.
-inline constexpr double kDproFusedShare = 0.8;
-
-// The time that computations take as one: a table's, else an estimate's where there is one.
-class FusionCosts {
- public:
-  // A table's cost is of the mean over the recorded steps, and varies with them as the operations
-  // do. `share`: of the sum of all but the last of a group, which is added; none: only what the
-  // table names can be fused. REQUIRES: entries of distinct sets of computations.
-  FusionCosts(const Profile& profile, std::span<const FusedCost> table,
-              std::optional<double> share);
-
-  // Mean seconds of one computation.
-  double SecondsOf(int32_t operation) const {
-    return mean_seconds_[static_cast<size_t>(operation)];
-  }
-  // Mean seconds of all as one, in the order of their stream; none: not known.
-  std::optional<double> SecondsOf(std::span<const int32_t> operations) const;
-  // The same of that recorded step, ns. REQUIRES: it is known.
-  int64_t NanosecondsOf(std::span<const int32_t> operations, const RecordedStep& step) const;
-  // True if anything can be fused.
-  bool known() const { return share_.has_value() || !table_.empty(); }
-  // True if the cost of these is the table's.
-  bool InTable(std::span<const int32_t> operations) const;
-  std::optional<double> share() const { return share_; }
-  // Of the table, in operations; 0: it is empty.
-  size_t longest_entry() const { return longest_entry_; }
-
- private:
-  std::vector<double> mean_seconds_;              // by operation
-  std::map<std::vector<int32_t>, double> table_;  // by sorted operations
-  std::optional<double> share_;
-  size_t longest_entry_ = 0;
-};
 
 struct AppliedStrategy {
   Profile profile;

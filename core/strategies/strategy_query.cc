@@ -35,11 +35,11 @@ std::optional<int32_t> ComputationOf(const Profile& profile, const OperationInde
                                      RequestFaults& faults) {
   const auto found = index.find(name);
   if (found == index.end()) {
-    faults.Add(path, absl::StrCat(Quoted(name), " is no operation of the profile"));
+    faults.Add(path, absl::StrCat(Quoted(name), " is not an operation of the profile"));
     return std::nullopt;
   }
   if (profile.operations()[Index(found->second)].resource != Resource::kWorker) {
-    faults.Add(path, absl::StrCat(Quoted(name), " is no computation of a worker"));
+    faults.Add(path, absl::StrCat(Quoted(name), " is not a computation of a worker"));
     return std::nullopt;
   }
   return found->second;

@@ -146,6 +146,7 @@ class Search {
       draft.parameter_servers = job.servers;
       job.transfer_order = TransferOrder::kGraph;
       job.transfer_priorities.clear();
+      job.partition_bytes = 0;
     } else {
       AllReduce& job = std::get<AllReduce>(scenario.communication);
       job.fusion = std::monostate{};
@@ -159,6 +160,7 @@ class Search {
                     .size_bytes = bytes * (part + 1) / partitions - bytes * part / partitions,
                     .waiting_for = {0}});
       if (has_servers) {
+        operation.parameter = operation.name;
         operation.parameter_server = part % draft.parameter_servers;
       } else {
         operation.collective = Collective::kAllReduce;

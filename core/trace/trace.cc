@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/communication/parameter_servers.h"
+#include "core/communication/stream_services.h"
 #include "core/diagnose/critical_path.h"
 #include "core/diagnose/execution.h"
 #include "core/diagnose/job_recording_report.h"
@@ -47,7 +48,7 @@ void RefuseWhatHasNoEffect(const SimulationOptionsDraft& draft, RequestFaults& f
            absl::StrCat(*draft.confidence_level, " has no effect: a trace has no interval"));
   if (draft.time_budget_seconds) {
     refuse("time_budget", absl::StrCat(*draft.time_budget_seconds,
-                                       " seconds have no effect: half a trace is no answer"));
+                                       " seconds have no effect: half a trace is not an answer"));
   }
   if (draft.horizon.value_or(Horizon::kSteadyState) != Horizon::kSteadyState)
     refuse("horizon", "has no effect: a trace shows the first steps");
@@ -137,16 +138,27 @@ int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t ste
         std::min(kMost, scenario.workers * (steps_per_worker * pieces * rounds * a_step + names)));
   }
   const bool has_parsing = scenario.servers().parsing_overhead != ParsingOverhead{};
+  const int64_t partition = scenario.servers().partition_bytes;
+  int64_t largest = 1;
+  for (const Operation& operation : profile.operations())
+    largest = std::max(largest, operation.size_bytes);
+  const auto parts_of = [&](int64_t bytes) {
+    return partition == 0 ? 1 : (bytes - 1) / partition + 1;
+  };
   int64_t a_step = 1;
   for (const Operation& operation : profile.operations()) {
-    // A parameter that is all-reduced comes down and goes up.
+    // A parameter that is all-reduced comes down and goes up, and may have an update of its own.
     const bool is_collective = operation.resource == Resource::kCollective;
-    const int64_t services =
-        is_collective || IsTransfer(operation.resource)
-            ? StreamServices::Of(operation.size_bytes, scenario.servers().multiplexing).count +
-                  (has_parsing ? 1 : 0)
-            : 1;
-    a_step += is_collective ? 2 * services : services;
+    if (is_collective || IsTransfer(operation.resource)) {
+      const int64_t part =
+          partition == 0 ? operation.size_bytes : std::min(partition, operation.size_bytes);
+      const int64_t services =
+          parts_of(operation.size_bytes) *
+          (StreamServices::Of(part, scenario.servers().multiplexing).count + (has_parsing ? 1 : 0));
+      a_step += is_collective ? 2 * services + (scenario.sums() ? 1 : 0) : services;
+    } else {
+      a_step += operation.resource == Resource::kParameterServer ? parts_of(largest) : 1;
+    }
   }
   const int64_t names = 2 + ServerLanes{.servers = scenario.servers().servers}
                                 .count();  // of the worker, its steps and its lanes

@@ -32,7 +32,7 @@ class TraceEvents {
  public:
   explicit TraceEvents(TextSink sink) : pieces_(sink) {}
 
-  // Call last. Not called, the text is no JSON yet.
+  // Call last. Not called, the text is not JSON yet.
   void End();
 
   // The error of the sink; from then on nothing is written.

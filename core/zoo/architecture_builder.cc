@@ -63,6 +63,18 @@ LayerId ArchitectureBuilder::Convolution(const std::string& name, LayerId from, 
   return Add(std::move(layer), {from});
 }
 
+LayerId ArchitectureBuilder::DepthwiseConvolution(const std::string& name, LayerId from,
+                                                  int64_t multiplier, const Window& window) {
+  const Shape& input = ShapeOf(from);
+  const int64_t weights = window.height * window.width;  // of one output channel
+  const Shape output = OutputOf(input, window, multiplier * input.channels);
+  return Add({.name = name,
+              .variables = {Weights(name, weights * output.channels)},
+              .output = output,
+              .forward_flops = 2 * Count(weights) * Count(output.elements())},
+             {from});
+}
+
 LayerId ArchitectureBuilder::BiasedConvolution(const std::string& name, LayerId from,
                                                int64_t channels, const Window& window) {
   return Relu(name + "/relu", Convolution(name, from, channels, window, /*biases=*/true));

@@ -58,14 +58,14 @@ inline constexpr Window kThree{.height = 3, .width = 3};
 inline constexpr Window kFive{.height = 5, .width = 5};
 
 // Arithmetic, for one example. Convolution, dense and the products of attention: a multiplication
-// and an addition for each weight and output position. Of what is cheap, operations per output
-// element: ReLU and addition 1; batch and layer normalisation 7 (mean 1, variance 3, subtract,
-// scale, offset); response normalisation 10 (squares, sum of five, power, division); GELU 9 (the
-// form with a hyperbolic tangent, which counts as 1); softmax with the scaling of scores 6; a pool
-// reads its window; embeddings add up their tables' rows; concatenation moves data and computes
-// nothing; the loss 5 a class. Backward: as much again for the gradient of each factor that was
-// computed, and as much for that of the variables where there are any; what reads the image needs
-// no gradient of its input.
+// and an addition for each weight and output position, also where a weight sees one channel alone.
+// Of what is cheap, operations per output element: ReLU and addition 1; batch and layer
+// normalisation 7 (mean 1, variance 3, subtract, scale, offset); response normalisation 10
+// (squares, sum of five, power, division); GELU 9 (the form with a hyperbolic tangent, which counts
+// as 1); softmax with the scaling of scores 6; a pool reads its window; embeddings add up their
+// tables' rows; concatenation moves data and computes nothing; the loss 5 a class. Backward: as
+// much again for the gradient of each factor that was computed, and as much for that of the
+// variables where there are any; what reads the image needs no gradient of its input.
 class ArchitectureBuilder {
  public:
   using LayerId = int32_t;
@@ -77,6 +77,9 @@ class ArchitectureBuilder {
 
   LayerId Convolution(const std::string& name, LayerId from, int64_t channels, const Window& window,
                       bool biases);
+  // `multiplier` filters a channel, each over that channel alone; without biases.
+  LayerId DepthwiseConvolution(const std::string& name, LayerId from, int64_t multiplier,
+                               const Window& window);
   // Named NAME, with the variables that the library's has.
   LayerId BatchNormalization(const std::string& name, LayerId from);
   // With one bias a channel, and a ReLU after it.

@@ -39,21 +39,28 @@ struct Entry {
 constexpr std::array kServerEntries{
     Entry{"alexnet", AlexNetV2},
     Entry{"googlenet", GoogLeNet},
+    Entry{"inception_v2", InceptionV2},
     Entry{"inception_v3", InceptionV3},
     Entry{"resnet101", ResNet101},
+    Entry{"resnet101_v2", ResNet101V2},
     Entry{"resnet50", ResNet50},
+    Entry{"resnet50_v2", ResNet50V2},
     Entry{"vgg11", Vgg11},
     Entry{"vgg16", Vgg16},
+    Entry{"vgg19", Vgg19},
 };
 constexpr std::array kAllReduceEntries{
     Entry{"bert_base", torch::BertBase, kAdamAccesses},
     Entry{"gpt2_small", torch::Gpt2Small, kAdamAccesses},
     Entry{"inception_v3", torch::InceptionV3, kMomentumAccesses},
     Entry{"resnet101", torch::ResNet101, kMomentumAccesses},
+    Entry{"resnet152", torch::ResNet152, kMomentumAccesses},
     Entry{"resnet18", torch::ResNet18, kMomentumAccesses},
     Entry{"resnet18_cifar", torch::ResNet18Cifar, kMomentumAccesses},
     Entry{"resnet50", torch::ResNet50, kMomentumAccesses},
     Entry{"vgg16", torch::Vgg16, kMomentumAccesses},
+    Entry{"vgg19", torch::Vgg19, kMomentumAccesses},
+    Entry{"xception", torch::Xception, kMomentumAccesses},
 };
 
 absl::Span<const Entry> EntriesOf(ZooCommunication communication) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace stepcast {
 
@@ -111,6 +112,67 @@ Architecture GoogLeNet() {
                   .five_reduced = 48,
                   .five = 128,
                   .pool = 128});
+  layer = net.Dense("classifier", net.GlobalPool("pool5", layer), 1000);
+  return std::move(net).Finish({layer});
+}
+
+namespace {
+
+// Channels of a module with two convolutions of 3 x 3 in place of one of 5 x 5. `one` and `pool` 0:
+// a module that halves the image has neither.
+struct NormalizedRow {
+  int64_t one = 0;
+  int64_t three_reduced = 0;
+  int64_t three = 0;
+  int64_t twice_reduced = 0;
+  int64_t twice = 0;
+  int64_t pool = 0;
+};
+
+LayerId NormalizedModule(ArchitectureBuilder& net, const std::string& name, LayerId from,
+                         const NormalizedRow& row) {
+  const Window last = row.one > 0 ? kThree : kHalve;
+  const auto convolve = [&](const char* part, LayerId input, int64_t channels,
+                            const Window& window) {
+    return net.NormalizedConvolution(name + part, input, channels, window);
+  };
+  std::vector<LayerId> branches;
+  if (row.one > 0) branches.push_back(convolve("/1x1", from, row.one, kOne));
+  branches.push_back(
+      convolve("/3x3", convolve("/3x3_reduce", from, row.three_reduced, kOne), row.three, last));
+  const LayerId once = convolve(
+      "/double_3x3a", convolve("/double_reduce", from, row.twice_reduced, kOne), row.twice, kThree);
+  branches.push_back(convolve("/double_3x3b", once, row.twice, last));
+  const LayerId pool = net.Pool(name + "/pool", from, last);
+  branches.push_back(row.pool > 0 ? convolve("/pool_proj", pool, row.pool, kOne) : pool);
+  return net.Concatenation(name + "/concat", branches);
+}
+
+}  // namespace
+
+Architecture InceptionV2() {
+  ArchitectureBuilder net({.height = 224, .width = 224, .channels = 3});
+  LayerId layer = net.DepthwiseConvolution("conv1/depthwise", ArchitectureBuilder::kImage, 8,
+                                           {.height = 7, .width = 7, .stride = 2});
+  layer = net.NormalizedConvolution("conv1", layer, 64, kOne);
+  layer = net.Pool("pool1", layer, kHalve);
+  layer = net.NormalizedConvolution("conv2_reduce", layer, 64, kOne);
+  layer = net.NormalizedConvolution("conv2", layer, 192, kThree);
+  layer = net.Pool("pool2", layer, kHalve);
+  // The paper's Fig. 5, from inception (3a) to (5b). A last pool's maximum or mean costs the same.
+  constexpr std::array<std::pair<const char*, NormalizedRow>, 10> kModules{{
+      {"inception_3a", {64, 64, 64, 64, 96, 32}},
+      {"inception_3b", {64, 64, 96, 64, 96, 64}},
+      {"inception_3c", {0, 128, 160, 64, 96, 0}},
+      {"inception_4a", {224, 64, 96, 96, 128, 128}},
+      {"inception_4b", {192, 96, 128, 96, 128, 128}},
+      {"inception_4c", {160, 128, 160, 128, 160, 96}},
+      {"inception_4d", {96, 128, 192, 160, 192, 96}},
+      {"inception_4e", {0, 128, 192, 192, 256, 0}},
+      {"inception_5a", {352, 192, 320, 160, 224, 128}},
+      {"inception_5b", {352, 192, 320, 192, 224, 128}},
+  }};
+  for (const auto& [name, row] : kModules) layer = NormalizedModule(net, name, layer, row);
   layer = net.Dense("classifier", net.GlobalPool("pool5", layer), 1000);
   return std::move(net).Finish({layer});
 }
@@ -258,28 +320,57 @@ LayerId Bottleneck(ArchitectureBuilder& net, const std::string& name, LayerId fr
   return net.Relu(name + "/relu", net.Addition(name + "/add", shortcut, layer));
 }
 
-Architecture ResNet(const std::array<int, 4>& units) {
+LayerId NormalizedRelu(ArchitectureBuilder& net, const std::string& name, LayerId from) {
+  return net.Relu(name + "/relu", net.BatchNormalization(name, from));
+}
+
+LayerId PreactivatedBottleneck(ArchitectureBuilder& net, const std::string& name, LayerId from,
+                               int64_t channels, int64_t stride) {
+  const int64_t outputs = kExpansion * channels;
+  const LayerId active = NormalizedRelu(net, name + "/preact", from);
+  LayerId shortcut = from;
+  if (net.ShapeOf(from).channels != outputs) {
+    shortcut = net.Convolution(name + "/shortcut", active, outputs, {.stride = stride},
+                               /*biases=*/true);
+  }
+  LayerId layer = net.NormalizedConvolution(name + "/conv1", active, channels, {.stride = stride});
+  layer = net.NormalizedConvolution(name + "/conv2", layer, channels, kThree);
+  layer = net.Convolution(name + "/conv3", layer, outputs, kOne, /*biases=*/true);
+  return net.Addition(name + "/add", shortcut, layer);
+}
+
+enum class ResNetVersion : uint8_t { kOne, kTwo };
+
+Architecture ResNet(ResNetVersion version, const std::array<int, 4>& units) {
+  const bool one = version == ResNetVersion::kOne;
   ArchitectureBuilder net({.height = 224, .width = 224, .channels = 3});
-  LayerId layer = net.NormalizedConvolution("conv1", ArchitectureBuilder::kImage, 64,
-                                            {.height = 7, .width = 7, .stride = 2});
-  layer = net.Pool("pool1", layer, {.height = 3, .width = 3, .stride = 2});
+  constexpr Window kFirst{.height = 7, .width = 7, .stride = 2};
+  constexpr auto kImage = ArchitectureBuilder::kImage;
+  LayerId layer = one ? net.NormalizedConvolution("conv1", kImage, 64, kFirst)
+                      : net.Convolution("conv1", kImage, 64, kFirst, /*biases=*/true);
+  layer = net.Pool("pool1", layer, kHalve);
   int64_t channels = 64;
   for (size_t block = 0; block < units.size(); ++block, channels *= 2) {
     for (int unit = 1; unit <= units[block]; ++unit) {
+      const std::string name = "block" + std::to_string(block + 1) + "/unit" + std::to_string(unit);
       const int64_t stride = block > 0 && unit == 1 ? 2 : 1;
-      layer = Bottleneck(net, "block" + std::to_string(block + 1) + "/unit" + std::to_string(unit),
-                         layer, channels, stride);
+      layer = (one ? Bottleneck : PreactivatedBottleneck)(net, name, layer, channels, stride);
     }
   }
+  if (!one) layer = NormalizedRelu(net, "postnorm", layer);
   layer = net.Dense("logits", net.GlobalPool("pool5", layer), 1000);
   return std::move(net).Finish({layer});
 }
 
 }  // namespace
 
-Architecture ResNet50() { return ResNet({3, 4, 6, 3}); }
+Architecture ResNet50() { return ResNet(ResNetVersion::kOne, {3, 4, 6, 3}); }
 
-Architecture ResNet101() { return ResNet({3, 4, 23, 3}); }
+Architecture ResNet101() { return ResNet(ResNetVersion::kOne, {3, 4, 23, 3}); }
+
+Architecture ResNet50V2() { return ResNet(ResNetVersion::kTwo, {3, 4, 6, 3}); }
+
+Architecture ResNet101V2() { return ResNet(ResNetVersion::kTwo, {3, 4, 23, 3}); }
 
 namespace {
 
@@ -308,5 +399,7 @@ Architecture Vgg(const std::array<int, 5>& convolutions) {
 Architecture Vgg11() { return Vgg({1, 1, 2, 2, 2}); }
 
 Architecture Vgg16() { return Vgg({2, 2, 3, 3, 3}); }
+
+Architecture Vgg19() { return Vgg({2, 2, 4, 4, 4}); }
 
 }  // namespace stepcast

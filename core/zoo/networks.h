@@ -16,6 +16,13 @@ Architecture AlexNetV2();
 // auxiliary heads of its Fig. 3: see README.md.
 Architecture GoogLeNet();
 
+// Inception-v2, GoogLeNet with batch normalisation.
+// Source: Ioffe and Szegedy, "Batch normalization: accelerating deep network training by reducing
+// internal covariate shift", 2015, Fig. 5 and its appendix: two convolutions of 3 x 3 in place of
+// one of 5 x 5, the first convolution separable with a depth multiplier of 8. Batch normalisation
+// has an offset and no scale.
+Architecture InceptionV2();
+
 // Inception-v3.
 // Source: Szegedy et al., "Rethinking the Inception architecture for computer vision", 2015, Table
 // 1 and Figs. 5 to 7, 10, with the auxiliary head of Fig. 8; the sizes that the paper leaves open
@@ -29,10 +36,19 @@ Architecture InceptionV3();
 Architecture ResNet50();
 Architecture ResNet101();
 
+// The ResNet family, version 2: normalisation and ReLU before each convolution.
+// Source: He et al., "Identity mappings in deep residual networks", 2016, Fig. 4e and its appendix:
+// a block's projection reads what its first normalisation made, the last addition is normalised
+// once more. Convolutions that no normalisation follows, which are the first, each unit's last and
+// the projections, have biases.
+Architecture ResNet50V2();
+Architecture ResNet101V2();
+
 // The VGG family.
 // Source: Simonyan and Zisserman, "Very deep convolutional networks for large-scale image
-// recognition", 2014, Table 1: columns A and D.
+// recognition", 2014, Table 1: columns A, D and E.
 Architecture Vgg11();
 Architecture Vgg16();
+Architecture Vgg19();
 
 }  // namespace stepcast

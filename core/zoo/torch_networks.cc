@@ -13,6 +13,7 @@ using LayerId = ArchitectureBuilder::LayerId;
 
 constexpr int64_t kClasses = 1000;
 constexpr Window kPoolThree{.height = 3, .width = 3, .stride = 2, .padding = Padding::kValid};
+constexpr Window kWhole{.height = 3, .width = 3, .padding = Padding::kValid};
 
 // A module's name for one of its submodules.
 std::string Sub(const std::string& name, const std::string& part) { return name + "." + part; }
@@ -100,16 +101,20 @@ Architecture ResNet50() { return ResNetBuilder(/*bottlenecks=*/true).Build({3, 4
 
 Architecture ResNet101() { return ResNetBuilder(/*bottlenecks=*/true).Build({3, 4, 23, 3}); }
 
-Architecture Vgg16() {
+Architecture ResNet152() { return ResNetBuilder(/*bottlenecks=*/true).Build({3, 8, 36, 3}); }
+
+namespace {
+
+// The VGG family; `convolutions` of each block.
+Architecture Vgg(const std::array<int, 5>& convolutions) {
   ArchitectureBuilder net({.height = 224, .width = 224, .channels = 3}, Library::kTorch);
   LayerId layer = ArchitectureBuilder::kImage;
   int module = 0;  // of a Sequential, where a ReLU and a pool count, too
   const auto next = [&module] { return "features." + std::to_string(module++); };
-  constexpr std::array<std::pair<int, int64_t>, 5> kBlocks{
-      {{2, 64}, {2, 128}, {3, 256}, {3, 512}, {3, 512}}};
-  for (const auto& [convolutions, channels] : kBlocks) {
-    for (int i = 0; i < convolutions; ++i) {
-      layer = net.Convolution(next(), layer, channels, kThree, /*biases=*/true);
+  constexpr std::array<int64_t, 5> kChannels{64, 128, 256, 512, 512};
+  for (size_t block = 0; block < convolutions.size(); ++block) {
+    for (int i = 0; i < convolutions[block]; ++i) {
+      layer = net.Convolution(next(), layer, kChannels[block], kThree, /*biases=*/true);
       layer = net.Relu(next(), layer);
     }
     layer =
@@ -121,9 +126,69 @@ Architecture Vgg16() {
   return std::move(net).Finish({layer});
 }
 
+}  // namespace
+
+Architecture Vgg16() { return Vgg({2, 2, 3, 3, 3}); }
+
+Architecture Vgg19() { return Vgg({2, 2, 4, 4, 4}); }
+
 namespace {
 
-constexpr Window kWhole{.height = 3, .width = 3, .padding = Padding::kValid};
+class XceptionBuilder {
+ public:
+  Architecture Build() && {
+    LayerId layer = net_.Convolution("conv1", ArchitectureBuilder::kImage, 32, kPoolThree,
+                                     /*biases=*/false);
+    layer = net_.Relu("act1", net_.BatchNormalization("bn1", layer));
+    layer = net_.Convolution("conv2", layer, 64, kWhole, /*biases=*/false);
+    layer = net_.Relu("act2", net_.BatchNormalization("bn2", layer));
+    layer = Block("block1", layer, {128, 128}, /*stride=*/2, /*active=*/true);
+    layer = Block("block2", layer, {256, 256}, /*stride=*/2);
+    layer = Block("block3", layer, {728, 728}, /*stride=*/2);
+    for (int block = 4; block <= 11; ++block)
+      layer = Block("block" + std::to_string(block), layer, {728, 728, 728}, /*stride=*/1);
+    layer = Block("block12", layer, {728, 1024}, /*stride=*/2);
+    layer = net_.Relu("act3", net_.BatchNormalization("bn3", Separable("conv3", layer, 1536)));
+    layer = net_.Relu("act4", net_.BatchNormalization("bn4", Separable("conv4", layer, 2048)));
+    layer = net_.Dense("fc", net_.GlobalPool("global_pool", layer), kClasses);
+    return std::move(net_).Finish({layer});
+  }
+
+ private:
+  // Depth by depth, then across it.
+  LayerId Separable(const std::string& name, LayerId from, int64_t channels) {
+    const LayerId layer = net_.DepthwiseConvolution(Sub(name, "conv1"), from, 1, kThree);
+    return net_.Convolution(Sub(name, "pointwise"), layer, channels, kOne, /*biases=*/false);
+  }
+
+  // `active`: what it reads has passed a ReLU, so the block begins without one.
+  LayerId Block(const std::string& name, LayerId from, const std::vector<int64_t>& channels,
+                int64_t stride, bool active = false) {
+    int module = 0;  // of a Sequential
+    const auto next = [&] { return Sub(name, "rep." + std::to_string(module++)); };
+    LayerId layer = from;
+    for (const int64_t outputs : channels) {
+      if (!active) layer = net_.Relu(next(), layer);
+      active = false;
+      layer = Separable(next(), layer, outputs);
+      layer = net_.BatchNormalization(next(), layer);
+    }
+    if (stride == 1) return net_.Addition(Sub(name, "add"), layer, from);
+    layer = net_.Pool(next(), layer, {.height = 3, .width = 3, .stride = stride});
+    LayerId skip = net_.Convolution(Sub(name, "skip"), from, channels.back(), {.stride = stride},
+                                    /*biases=*/false);
+    skip = net_.BatchNormalization(Sub(name, "skipbn"), skip);
+    return net_.Addition(Sub(name, "add"), layer, skip);
+  }
+
+  ArchitectureBuilder net_{{.height = 299, .width = 299, .channels = 3}, Library::kTorch};
+};
+
+}  // namespace
+
+Architecture Xception() { return XceptionBuilder().Build(); }
+
+namespace {
 
 class InceptionBuilder {
  public:

@@ -9,20 +9,26 @@
 
 namespace stepcast::torch {
 
-// torchvision.models.resnet18, 50 and 101, 224 x 224: He et al., "Deep residual learning for image
-// recognition", 2015, with the stride of a bottleneck block at its 3 x 3 convolution (v1.5).
+// torchvision.models.resnet18, 50, 101 and 152, 224 x 224: He et al., "Deep residual learning for
+// image recognition", 2015, with the stride of a bottleneck block at its 3 x 3 convolution (v1.5).
 Architecture ResNet18();
 Architecture ResNet50();
 Architecture ResNet101();
+Architecture ResNet152();
 
 // ResNet-18 for CIFAR-10's 32 x 32 images and 10 classes, as kuangliu/pytorch-cifar has it, which
 // published measurements of scaling use: a 3 x 3 convolution in place of the first one and its
 // pool.
 Architecture ResNet18Cifar();
 
-// torchvision.models.vgg16, 224 x 224: Simonyan and Zisserman, "Very deep convolutional networks
-// for large-scale image recognition", 2014, column D.
+// torchvision.models.vgg16 and 19, 224 x 224: Simonyan and Zisserman, "Very deep convolutional
+// networks for large-scale image recognition", 2014, columns D and E.
 Architecture Vgg16();
+Architecture Vgg19();
+
+// timm's xception, 299 x 299: Chollet, "Xception: Deep learning with depthwise separable
+// convolutions", 2017, Fig. 5. A block's projection runs after its convolutions.
+Architecture Xception();
 
 // torchvision.models.inception_v3, 299 x 299, with its auxiliary head, which is the default of
 // training it: Szegedy et al., "Rethinking the Inception architecture for computer vision", 2015.

@@ -203,7 +203,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                             {"store", StoreText(options)},
                             {"threads", absl::StrCat(options.threads)}});
   for (const std::string& name : options.unknown_variables)
-    server->parts_->log.Warning("variable ignored", {{"name", name}, {"why", "it is no setting"}});
+    server->parts_->log.Warning("variable ignored",
+                                {{"name", name}, {"why", "it is not a setting"}});
   return server;
 }
 

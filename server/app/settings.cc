@@ -168,7 +168,7 @@ const std::set<std::string, std::less<>>& OtherVariables() {
   return names;
 }
 
-// "threads" for --threads; empty for what is no setting, as --help.
+// "threads" for --threads; empty for what is not a setting, as --help.
 std::string NameOf(const CLI::Option& option) {
   return option.get_envname().empty() ? "" : option.get_lnames().front();
 }
@@ -238,7 +238,7 @@ absl::Status Apply(const std::vector<GivenSetting>& given, CLI::App& table) {
     if (option == nullptr) {
       faults.push_back(
           {.field = each.source,
-           .description = absl::StrCat(Quoted(each.name), " is no setting; --help lists them")});
+           .description = absl::StrCat(Quoted(each.name), " is not a setting; --help lists them")});
       continue;
     }
     // The library reports a value that it does not take by an exception.

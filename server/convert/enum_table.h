@@ -163,9 +163,10 @@ inline constexpr EnumTable<v1::AllReduce::Nccl::Architecture, Nccl::Architecture
 inline constexpr EnumTable<v1::AllReduce::Nccl::Path, Nccl::Path, 2> kNcclPaths{
     {{v1::AllReduce::Nccl::NVLINK, Nccl::Path::kNvlink},
      {v1::AllReduce::Nccl::PCI, Nccl::Path::kPci}}};
-inline constexpr EnumTable<v1::ParameterServers::Synchronization, Synchronization, 2>
+inline constexpr EnumTable<v1::ParameterServers::Synchronization, Synchronization, 3>
     kSynchronizations{{{v1::ParameterServers::ASYNCHRONOUS, Synchronization::kAsynchronous},
-                       {v1::ParameterServers::SYNCHRONOUS, Synchronization::kSynchronous}}};
+                       {v1::ParameterServers::SYNCHRONOUS, Synchronization::kSynchronous},
+                       {v1::ParameterServers::SUMMED, Synchronization::kSummed}}};
 inline constexpr EnumTable<v1::ParameterServers::TransferOrder, TransferOrder, 7> kTransferOrders{
     {{v1::ParameterServers::GRAPH, TransferOrder::kGraph},
      {v1::ParameterServers::RECORDED, TransferOrder::kRecorded},
@@ -296,7 +297,7 @@ std::optional<Core> CoreOf(const EnumTable<Wire, Core, n>& table, Wire wire,
     if (pair.wire == wire) return pair.core;
   }
   if (wire != Wire{})
-    faults.Add(path, absl::StrCat(static_cast<int>(wire), " is no known number of this enum"));
+    faults.Add(path, absl::StrCat(static_cast<int>(wire), " is not a known number of this enum"));
   return std::nullopt;
 }
 

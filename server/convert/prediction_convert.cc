@@ -18,9 +18,7 @@
 
 namespace stepcast::server {
 
-namespace {
-
-v1::StepTime StepTimeToWire(const StepTime& step_time) {
+v1::StepTime ToWire(const StepTime& step_time) {
   v1::StepTime wire;
   *wire.mutable_mean() = DurationOf(step_time.mean);
   *wire.mutable_p50() = DurationOf(step_time.p50);
@@ -28,6 +26,8 @@ v1::StepTime StepTimeToWire(const StepTime& step_time) {
   *wire.mutable_p99() = DurationOf(step_time.p99);
   return wire;
 }
+
+namespace {
 
 v1::ResourceUtilization UtilizationToWire(const ResourceUtilization& utilization) {
   v1::ResourceUtilization wire;
@@ -167,6 +167,7 @@ PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire) {
   if (wire.has_scenario()) draft.scenario = FromWire(wire.scenario(), "scenario", faults);
   draft.options = FromWire(wire.options(), "options", faults);
   if (wire.has_plan()) draft.plan = PlanOf(wire.plan(), faults);
+  draft.series_points = wire.series_points();
   call.faults = std::move(faults).Take();
   return call;
 }
@@ -205,7 +206,7 @@ v1::Prediction ToWire(const Prediction& prediction) {
   wire.set_examples_per_second(prediction.examples_per_second);
   wire.set_steps_per_second(prediction.steps_per_second);
   *wire.mutable_confidence_interval() = ToWire(prediction.confidence_interval);
-  *wire.mutable_step_time() = StepTimeToWire(prediction.step_time);
+  *wire.mutable_step_time() = ToWire(prediction.step_time);
   wire.set_speedup(prediction.speedup);
   if (prediction.forecast.has_value())
     *wire.mutable_forecast() = ForecastToWire(*prediction.forecast);
@@ -244,6 +245,17 @@ v1::Prediction ToWire(const Prediction& prediction) {
   if (prediction.pipeline.has_value())
     *wire.mutable_pipeline() = PipelineReportToWire(*prediction.pipeline);
   wire.set_devices(prediction.devices);
+  if (prediction.passes.has_value()) {
+    wire.mutable_passes()->set_forward_seconds(prediction.passes->forward);
+    wire.mutable_passes()->set_backward_seconds(prediction.passes->backward);
+    wire.mutable_passes()->set_optimizer_seconds(prediction.passes->optimizer);
+    wire.mutable_passes()->set_other_seconds(prediction.passes->other);
+  }
+  for (const ThroughputPoint& point : prediction.series) {
+    v1::ThroughputPoint& to = *wire.add_throughput_over_time();
+    to.set_end_seconds(point.end_seconds);
+    to.set_examples_per_second(point.examples_per_second);
+  }
   for (const Assumption& assumption : AssumptionsOf(prediction.scenario))
     *wire.add_assumptions() = ToWire(assumption);
   return wire;

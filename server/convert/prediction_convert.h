@@ -45,6 +45,7 @@ v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer);
 // The parts of the other answers, too.
 v1::Prediction ToWire(const Prediction& prediction);
 Failures FailuresOf(const v1::Failures& wire, const std::string& path, FaultList& faults);
+v1::StepTime ToWire(const StepTime& step_time);
 v1::ConfidenceInterval ToWire(const Interval& interval);
 v1::Warning ToWire(const Warning& warning);
 v1::Assumption ToWire(const Assumption& assumption);

@@ -88,6 +88,7 @@ JobRecording RecordingFromWire(const v1::JobRecording& wire, FaultList& faults) 
   if (wire.overlap_slowdown() != 0) recording.overlap_slowdown = wire.overlap_slowdown();
   if (wire.collective_slowdown() != 0) recording.collective_slowdown = wire.collective_slowdown();
   recording.computing_ns = {wire.computing_ns().begin(), wire.computing_ns().end()};
+  recording.job_workers = wire.job_workers();
   for (const v1::LaunchedCollective& collective : wire.collectives()) {
     const std::string path =
         absl::StrCat("recording.collectives[", recording.collectives.size(), "].kind");
@@ -119,6 +120,7 @@ v1::JobRecording RecordingToWire(const JobRecording& recording) {
   if (recording.collective_slowdown != 1)
     wire.set_collective_slowdown(recording.collective_slowdown);
   wire.mutable_computing_ns()->Add(recording.computing_ns.begin(), recording.computing_ns.end());
+  wire.set_job_workers(recording.job_workers);
   for (const LaunchedCollective& collective : recording.collectives) {
     v1::LaunchedCollective& to = *wire.add_collectives();
     to.set_kind(WireOf(kCollectives, collective.kind));
@@ -482,6 +484,9 @@ void ClockToWire(const NodeClock& clock, Report& to) {
     to.set_least_clock_offset_ns(clock.least_offset_ns);
   if (clock.most_offset_ns != kUnboundedOffset) to.set_most_clock_offset_ns(clock.most_offset_ns);
   if (clock.drift_is_known) to.set_clock_drift(clock.drift);
+  if (!clock.drift_is_bounded) return;
+  to.set_least_clock_drift(clock.least_drift);
+  to.set_most_clock_drift(clock.most_drift);
 }
 
 }  // namespace
@@ -500,6 +505,9 @@ v1::RecordingReport ToWire(const JobRecordingReport& report) {
     to.set_name(server.name);
     ClockToWire(server.clock, to);
   }
+  wire.set_job_workers(report.job_workers);
+  if (report.beyond_shortest_seconds)
+    wire.set_beyond_shortest_seconds(*report.beyond_shortest_seconds);
   wire.set_steps(report.steps);
   wire.set_collectives(report.collectives);
   wire.set_recorded_step_seconds(report.recorded_step_seconds);

@@ -72,6 +72,7 @@ ParameterServersDraft ServersFromWire(const v1::ParameterServers& wire, const st
       CoreOf(kTransferOrders, wire.transfer_order(), at("transfer_order"), faults);
   draft.transfer_priorities = {wire.transfer_priorities().begin(),
                                wire.transfer_priorities().end()};
+  if (wire.has_partition_bytes()) draft.partition_bytes = wire.partition_bytes();
   return draft;
 }
 
@@ -99,6 +100,7 @@ v1::ParameterServers ServersToWire(const ParameterServers& servers) {
   wire.set_transfer_order(WireOf(kTransferOrders, servers.transfer_order));
   wire.mutable_transfer_priorities()->insert(servers.transfer_priorities.begin(),
                                              servers.transfer_priorities.end());
+  if (servers.partition_bytes > 0) wire.set_partition_bytes(servers.partition_bytes);
   return wire;
 }
 
@@ -386,7 +388,7 @@ std::optional<double> FromWire(const google::protobuf::Duration& wire, const std
                         std::abs(int64_t{wire.nanos()}) < kNanosPerSecond;
   if (!same_sign || !in_range) {
     faults.Add(path, absl::StrCat(wire.seconds(), " seconds and ", wire.nanos(),
-                                  " nanos are no valid duration"));
+                                  " nanos are not a valid duration"));
     return std::nullopt;
   }
   return static_cast<double>(wire.seconds()) + static_cast<double>(wire.nanos()) * 1e-9;

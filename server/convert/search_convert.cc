@@ -134,6 +134,12 @@ v1::OrderBaseline WireBaseline(const OrderBaseline& baseline) {
   wire.set_steps_per_second(baseline.steps_per_second);
   wire.set_examples_per_second(baseline.examples_per_second);
   *wire.mutable_confidence_interval() = ToWire(baseline.confidence_interval);
+  wire.set_straggler_effect(baseline.straggler_effect);
+  *wire.mutable_synchronous_step_time() = ToWire(baseline.synchronous_step_time);
+  wire.set_scheduling_efficiency(baseline.spread.mean_efficiency);
+  wire.set_least_scheduling_efficiency(baseline.spread.least_efficiency);
+  wire.set_orders(baseline.spread.orders);
+  wire.set_unique_orders(baseline.spread.unique_orders);
   return wire;
 }
 
@@ -158,6 +164,7 @@ v1::TransferOrderResult WireOrder(const OrderResult& order, double speedup_bound
   wire.set_gap(order.gap);
   wire.set_best(order.is_best);
   for (const OrderSpeedup& speedup : order.speedups) *wire.add_speedups() = WireSpeedup(speedup);
+  *wire.mutable_synchronous_step_time() = ToWire(order.synchronous_step_time);
   return wire;
 }
 

@@ -59,6 +59,7 @@ v1::ComparedStrategy WireCompared(const ComparedStrategy& compared) {
   wire.set_gain(compared.gain.mean);
   *wire.mutable_gain_interval() = ToWire(compared.gain.confidence_interval);
   wire.set_no_difference(compared.gain.is_none);
+  wire.set_rests_on_fused_share(compared.rests_on_share);
   return wire;
 }
 
@@ -138,6 +139,7 @@ v1::OptimizeJobResponse ToWire(const OptimizeJobAnswer& answer) {
   *wire.mutable_options() = ToWire(answer.context.options);
   wire.set_profile_digest(answer.context.profile_digest);
   wire.set_engine_version(kEngineVersion);
+  wire.set_rests_on_fused_share(found.rests_on_share);
   return wire;
 }
 

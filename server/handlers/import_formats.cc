@@ -260,7 +260,8 @@ absl::Status TakeContentionOut(const ImportProfileCall& call, const JobRecording
   std::vector<NodeClock> clocks;
   for (const WorkerReport& worker : report.workers) clocks.push_back(worker.clock);
   std::optional<CollectiveSlowdown> of_collectives;
-  if (!call.collective_slowdown.has_value()) {
+  // Whether a worker that was not recorded computed beside a collective is not known.
+  if (!call.collective_slowdown.has_value() && recording.job_workers == 0) {
     absl::StatusOr<std::optional<CollectiveSlowdown>> found =
         CollectiveSlowdownOf(recording, clocks, stop);
     if (!found.ok()) return found.status();

@@ -172,7 +172,7 @@ absl::StatusOr<std::string> ReadPageToken(std::string_view token, std::string_vi
   const std::string binding = Binding(filter);
   if (!absl::WebSafeBase64Unescape({token.data(), token.size()}, &text) ||
       text.size() <= binding.size() || !IsProfileId(text.substr(binding.size()))) {
-    return Refused(token, " is no token of this service");
+    return Refused(token, " is not a token of this service");
   }
   if (text.compare(0, binding.size(), binding) != 0)
     return Refused(token, " was made with another filter");

@@ -27,11 +27,12 @@ absl::StatusOr<std::string> OperationIdOf(std::string_view name) {
       IsProfileId(name.substr(kOperations.size()))) {
     return std::string(name.substr(kOperations.size()));
   }
-  return FaultsError("REQUEST_INVALID",
-                     {{.field = "name",
-                       .description = name.empty() ? "a name `operations/{operation}` is required"
-                                                   : Quoted(name).append(
-                                                         " is no name `operations/{operation}`")}});
+  return FaultsError(
+      "REQUEST_INVALID",
+      {{.field = "name",
+        .description = name.empty()
+                           ? "a name `operations/{operation}` is required"
+                           : Quoted(name).append(" is not a name `operations/{operation}`")}});
 }
 
 // NOT_FOUND where it is not there. A name that is none, and a store that cannot say, are for the

@@ -20,7 +20,7 @@
 #include "core/model/job_change.h"
 #include "core/predict/order.h"
 #include "core/predict/request_faults.h"
-#include "core/predict/strong_scaling.h"
+#include "core/predict/shared_batch.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
 #include "core/strategies/optimize_job.h"
@@ -167,39 +167,49 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view 
                              });
 }
 
-absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(
-    PredictThroughputCall call) const {
-  if (call.source.change.global_batch_size.has_value())
-    return PredictStrongScaling(std::move(call));
-  return Prepare<PredictThroughputAnswer>(
-      "PredictThroughput", std::move(call),
-      [](const Profile& profile, const ThroughputDraft& draft) {
-        return ResolveThroughput(profile, draft);
-      },
-      stepcast::PredictThroughput);
-}
-
-absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictStrongScaling(
-    PredictThroughputCall call) const {
+template <typename Answer, typename Call, typename Resolve, typename Compute>
+absl::StatusOr<Computation<Answer>> PredictionHandler::PrepareShared(std::string_view method,
+                                                                     Call call, Resolve resolve,
+                                                                     Compute compute) const {
+  if (!call.source.change.global_batch_size.has_value()) {
+    return Prepare<Answer>(
+        method, std::move(call),
+        [&](const Profile& profile, const auto& draft) {
+          return resolve(profile, draft, std::optional<SharedBatch>());
+        },
+        compute);
+  }
   const JobChange change = std::exchange(call.source.change, {});
   const absl::StatusOr<std::optional<Subject>> second =
       FindSecond(std::exchange(call.source.second, {}), call.faults, Names::kSimilar);
   if (!second.ok()) return second.status();
-  return Prepare<PredictThroughputAnswer>(
-      "PredictThroughput", std::move(call),
-      [&](const Profile& profile, const ThroughputDraft& draft) {
-        return ResolveStrongScaling(profile, draft, change,
-                                    second->has_value() ? &(*second)->profile : nullptr, limits_);
+  return Prepare<Answer>(
+      method, std::move(call),
+      [&](const Profile& profile,
+          const auto& draft) -> decltype(resolve(profile, draft, std::optional<SharedBatch>())) {
+        absl::StatusOr<SharedBatch> shared = SharedBatch::Of(
+            profile, change, second->has_value() ? &(*second)->profile : nullptr, limits_);
+        if (!shared.ok()) return shared.status();
+        return resolve(profile, draft, std::optional<SharedBatch>(*std::move(shared)));
       },
-      [](const Profile&, const StrongScalingQuery& query, StopCheck stop, const Executor& executor,
-         const KnownRuns&) { return stepcast::PredictStrongScaling(query, stop, executor); },
-      second->has_value() ? (*second)->digest : "");
+      compute, second->has_value() ? (*second)->digest : "");
+}
+
+absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(
+    PredictThroughputCall call) const {
+  return PrepareShared<PredictThroughputAnswer>(
+      "PredictThroughput", std::move(call),
+      [](const Profile& profile, const ThroughputDraft& draft, std::optional<SharedBatch> shared) {
+        return shared.has_value() ? ResolveSharedThroughput(profile, draft, *std::move(shared))
+                                  : ResolveThroughput(profile, draft);
+      },
+      stepcast::PredictThroughput);
 }
 
 absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::RecommendWorkers(
     RecommendWorkersCall call) const {
-  return Prepare<RecommendWorkersAnswer>("RecommendWorkers", std::move(call), ResolveRecommendation,
-                                         stepcast::RecommendWorkers);
+  return PrepareShared<RecommendWorkersAnswer>("RecommendWorkers", std::move(call),
+                                               ResolveRecommendation, stepcast::RecommendWorkers);
 }
 
 absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrder(

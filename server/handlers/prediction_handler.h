@@ -129,15 +129,17 @@ class PredictionHandler {
   absl::StatusOr<std::optional<Subject>> FindSecond(ProfileOrigin second,
                                                     const std::vector<Fault>& faults,
                                                     Names names) const;
-  // Predictions of a batch that workers divide among them.
-  absl::StatusOr<Computation<PredictThroughputAnswer>> PredictStrongScaling(
-      PredictThroughputCall call) const;
   // Finds the profile, checks the request with `resolve`, and leaves `compute` to be done.
   // `beside`: digest of another profile that the answer depends on.
   template <typename Answer, typename Call, typename Resolve, typename Compute>
   absl::StatusOr<Computation<Answer>> Prepare(std::string_view method, Call call, Resolve resolve,
                                               Compute compute,
                                               const std::string& beside = "") const;
+  // The same, where workers may divide a batch among them: `resolve` is then given it, and the
+  // profile as recorded.
+  template <typename Answer, typename Call, typename Resolve, typename Compute>
+  absl::StatusOr<Computation<Answer>> PrepareShared(std::string_view method, Call call,
+                                                    Resolve resolve, Compute compute) const;
   // The digest is set where a profile was found.
   absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query,
                                            Names names, std::string& profile_digest) const;

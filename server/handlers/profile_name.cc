@@ -53,10 +53,10 @@ absl::StatusOr<std::string> ProfileIdOf(std::string_view name, std::string_view 
   return FaultsError(
       "REQUEST_INVALID",
       {{.field = std::string(field),
-        .description =
-            name.empty()
-                ? "a name `profiles/{profile}` is required"
-                : Quoted(name).append(" is no name `profiles/{profile}`, with ").append(kIdRule)}});
+        .description = name.empty() ? "a name `profiles/{profile}` is required"
+                                    : Quoted(name)
+                                          .append(" is not a name `profiles/{profile}`, with ")
+                                          .append(kIdRule)}});
 }
 
 std::vector<Fault> FaultsOf(const ProfilePlacement& placement, std::string_view prefix) {

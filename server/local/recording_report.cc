@@ -12,6 +12,7 @@
 #include "core/importing/gradient_buckets.h"
 #include "core/importing/time_spans.h"
 #include "core/model/profile.h"
+#include "core/predict/order_consistency.h"
 #include "core/predict/replay_check.h"
 #include "server/convert/profile_convert.h"
 
@@ -232,6 +233,17 @@ absl::StatusOr<RecordingReport> ReportRecording(const v1::Profile& recording) {
   const absl::StatusOr<Calibration> calibration = Calibrate(*profile, kLevel, NeverStop);
   if (!calibration.ok()) return calibration.status();
   RecordingReport report{.replay = ReportOf(*replay), .clocks = ReportOf(calibration->clocks)};
+  const std::vector<Operation>& operations = profile->operations();
+  if (std::any_of(operations.begin(), operations.end(), [](const Operation& operation) {
+        return operation.resource == Resource::kDownlink;
+      })) {
+    absl::StatusOr<RecordedOrders> orders = CheckRecordedOrders(*profile, NeverStop);
+    if (!orders.ok()) return orders.status();
+    report.orders = RecordedOrderReport{.unique_orders = orders->unique_orders,
+                                        .step_seconds = std::move(orders->step_seconds),
+                                        .efficiencies = std::move(orders->efficiencies),
+                                        .r_squared = orders->r_squared};
+  }
   for (const LinkCalibration* link : {&calibration->downlink, &calibration->uplink})
     report.links.push_back(ReportOf(*link, kLevel));
   return report;

@@ -122,10 +122,20 @@ struct AllReduceReport {
   int64_t other_collectives = 0;
 };
 
+// The order of each recorded step's downloads, and the step that it made;
+// core/predict/order_consistency.h. Lists are by step.
+struct RecordedOrderReport {
+  int32_t unique_orders = 0;
+  std::vector<double> step_seconds;
+  std::vector<double> efficiencies;
+  std::optional<double> r_squared;
+};
+
 struct RecordingReport {
   ReplayReport replay;
   ClockReport clocks;
   std::vector<LinkReport> links;              // with parameter servers
+  std::optional<RecordedOrderReport> orders;  // likewise, where something is downloaded
   std::optional<AllReduceReport> all_reduce;  // with collectives
 };
 

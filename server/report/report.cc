@@ -25,6 +25,9 @@ using nlohmann::ordered_json;
 // A coarser look, where each count costs a simulation of its own.
 constexpr size_t kFewCounts = 6;
 constexpr int kShownTransfers = 20;
+// Of the throughput over time of each prediction, and of all (PredictThroughputRequest).
+constexpr int32_t kSeriesPoints = 40;
+constexpr int32_t kMostPoints = 20'000;
 // Steps that a timeline is chosen from, as far as so many operations of all workers go.
 constexpr int64_t kTracedSteps = 5;
 constexpr int64_t kTracedOperations = 200'000;
@@ -166,6 +169,8 @@ class Collector {
     auto request = Ask<v1::PredictThroughputRequest>();
     SetServers(*request.mutable_scenario());
     request.mutable_worker_counts()->Assign(counts_.begin(), counts_.end());
+    request.set_series_points(
+        std::min<int32_t>(kSeriesPoints, kMostPoints / static_cast<int32_t>(counts_.size() + 1)));
     absl::StatusOr<v1::PredictThroughputResponse> reply = source_.PredictThroughput(request);
     if (!reply.ok()) return reply.status();
     prediction_ = *std::move(reply);

@@ -108,12 +108,12 @@ absl::StatusOr<ReportRequest> ReadReportQuery(std::string_view profile_id, std::
       if (request.worker_counts.empty())
         faults.push_back({.field = name,
                           .description = absl::StrCat(
-                              shown, " is no list of at most 64 numbers of workers, from 1 to ",
+                              shown, " is not a list of at most 64 numbers of workers, from 1 to ",
                               kMaxWorkers, " each, as 1-16 or 1,2,4")});
     } else if (name == "bandwidth_bytes_per_second") {
       double number = 0;
       if (!value || !absl::SimpleAtod(*value, &number) || !std::isfinite(number))
-        faults.push_back({.field = name, .description = absl::StrCat(shown, " is no number")});
+        faults.push_back({.field = name, .description = absl::StrCat(shown, " is not a number")});
       bandwidth = number;
     } else if (name == "against") {
       if (!value || !MayBeId(*value)) {

@@ -80,7 +80,7 @@ absl::Status StepTrace::TakeEvent() {
   if (at != std::string::npos && std::atoi(object_.c_str() + at + kProcess.size()) != kFirstWorker)
     return absl::OkStatus();
   const json event = json::parse(object_, nullptr, /*allow_exceptions=*/false);
-  if (event.is_discarded()) return Unreadable("an event is no JSON");
+  if (event.is_discarded()) return Unreadable("an event is not JSON");
   if (IntegerAt(event, "pid") != kFirstWorker) return absl::OkStatus();
   const json args = event.value("args", json::object());
   const auto thread = static_cast<int32_t>(IntegerAt(event, "tid"));

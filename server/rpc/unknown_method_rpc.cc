@@ -29,9 +29,10 @@ grpc::ServerGenericBidiReactor* UnknownMethodRpc::CreateReactor(
     grpc::GenericCallbackServerContext* context) {
   const absl::Status admitted = gate_.Admit(Called(context->method()), *context).status();
   if (!admitted.ok()) return new Refusal(admitted);
-  return new Refusal(MakeError(
-      absl::StatusCode::kUnimplemented, Quoted(context->method()) + " is no method of this server",
-      {.reason = "METHOD_UNKNOWN", .metadata = {{"method", Quoted(context->method())}}}));
+  return new Refusal(
+      MakeError(absl::StatusCode::kUnimplemented,
+                Quoted(context->method()) + " is not a method of this server",
+                {.reason = "METHOD_UNKNOWN", .metadata = {{"method", Quoted(context->method())}}}));
 }
 
 }  // namespace stepcast::server

@@ -138,9 +138,10 @@ absl::Status CheckConninfo(const std::string& conninfo) {
   PQconninfoFree(parsed);
   PQfreemem(error);
   if (good) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument,
-                   "is no connection string of PostgreSQL (keyword=value ..., or postgresql://...)",
-                   {.reason = "CONNECTION_STRING_INVALID"});
+  return MakeError(
+      absl::StatusCode::kInvalidArgument,
+      "is not a connection string of PostgreSQL (keyword=value ..., or postgresql://...)",
+      {.reason = "CONNECTION_STRING_INVALID"});
 }
 
 absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(

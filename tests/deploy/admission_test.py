@@ -235,12 +235,12 @@ class HostileTest(AdmissionCase):
         deep = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","object":' + b'{"a":' * 500_000
         wide = json.dumps(self.review_of({"metadata": {"labels": {f"l{i}": "" for i in range(30_000)}}})).encode()
         for body, status, why in (
-            (b"", 400, b"is no JSON"),
+            (b"", 400, b"is not JSON"),
             (b"[]", 400, b"AdmissionReview"),
             (b"null", 400, b"AdmissionReview"),
-            (text[:-1], 400, b"is no JSON from byte"),
-            (text + b"x", 400, b"is no JSON"),
-            (b"\xff\xfe" + text, 400, b"is no JSON"),
+            (text[:-1], 400, b"is not JSON from byte"),
+            (text + b"x", 400, b"is not JSON"),
+            (b"\xff\xfe" + text, 400, b"is not JSON"),
             (text.replace(b"AdmissionReview", b"AdmissionRevue"), 400, b"AdmissionRevue"),
             (text.replace(b"admission.k8s.io/v1", b"admission.k8s.io/v9"), 400, b"admission.k8s.io/v9"),
             (text.replace(b'"uid"', b'"uuid"'), 400, b"has no request.uid"),

@@ -403,8 +403,8 @@ class AllReduceTest(ServerTest):
         contention = {"contention": self.CONTENTION, "threads": 1000}
         without = lambda field: {**contention, "contention": {key: value for key, value in self.CONTENTION.items() if key != field}}
         cases = [
-            ({"groups": self.groups(["gradient b"], ["gradient c"])}, "groups.groups[1].operations[0]", '"gradient c" is no operation'),
-            ({"groups": self.groups(["gradient b", "optimizer"], ["gradient a"])}, "groups.groups[0].operations[1]", '"optimizer" is no gradient'),
+            ({"groups": self.groups(["gradient b"], ["gradient c"])}, "groups.groups[1].operations[0]", '"gradient c" is not an operation'),
+            ({"groups": self.groups(["gradient b", "optimizer"], ["gradient a"])}, "groups.groups[0].operations[1]", '"optimizer" is not a gradient'),
             ({"groups": self.groups(["gradient b"], ["gradient b", "gradient a"])}, "groups.groups[1].operations[0]", '"gradient b" is groups[0].operations[0], too'),
             ({"groups": self.groups(["gradient b"])}, "groups.groups", '"gradient a" is in none of them'),
             ({"groups": self.groups(["gradient a"], ["gradient b"])}, "groups.groups[0].operations[0]", '"gradient a" stands where "gradient b"'),

@@ -11,7 +11,7 @@ import urllib.request
 import grpc
 from contract import details_of, prediction, recommendation_pb2, store
 from patience import growing_seconds
-from sample import small
+from sample import recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 PYTORCH = {"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": 1, "dur": 2}]}
@@ -74,6 +74,32 @@ class FrontDoorTest(ServerTest):
         for word in ("TURNS", "FIRST_COME", "turns", "first come"):
             self.assertNotIn(word, details)
 
+    def test_passes_and_throughput_over_time_stand_below_the_table(self):
+        saved = os.path.join(self.folder, "resnet18.json")
+        self.done("profile", "zoo", "resnet18", "--all-reduce", "--bandwidth", "10Gbit/s", "--save", saved, server=False)
+        asked = ("predict", saved, "--workers", "1,2", "--passes", "--over-time", "5")
+        plain, passes, over_time = self.done(*asked, server=False).split("\n\n")
+        self.assertEqual(plain + "\n", self.done(*asked[:4], server=False))
+        self.assertEqual(passes.split()[:6], ["workers", "step", "forward", "backward", "optimizer", "other"])
+        self.assertEqual([line.split()[0] for line in over_time.splitlines()], ["workers"] + ["1"] * 5 + ["2"] * 5)
+        told = json.loads(self.done(*asked, "--output", "json", server=False))["predictions"][1]
+        self.assertEqual(len(told["throughputOverTime"]), 5)
+        self.assertGreater(told["passes"]["backwardSeconds"], told["passes"]["forwardSeconds"])
+        self.assertIn("passes: not known", self.done("predict", self.small, "--workers", "1", "--steps", "100", "--passes", server=False))
+        self.assertIn("201 is not from 0 to 200", self.refused("predict", self.small, "--over-time", "201", server=False))
+
+    # TicTac, 3.2: the efficiency of each recorded step, and how much of its length it explains.
+    def test_a_checked_profile_tells_the_orders_of_its_steps(self):
+        recording = self.write("recorded.json", json.dumps(recorded("resnet50_16")).encode())
+        summary = self.done("profile", "check", recording, server=False)
+        told = json.loads(self.done("profile", "check", recording, "--output", "json", server=False))["recording"]["orders"]
+        self.assertRegex(summary, f"\norders: {told['uniqueOrders']} different ones of the downloads in {len(told['steps'])} steps; scheduling efficiency ")
+        self.assertGreater(len(told["steps"]), 1)
+        for step in told["steps"]:
+            self.assertLessEqual(step["schedulingEfficiency"], 1)
+            self.assertGreater(step["seconds"], 0)
+        self.assertIn("scheduling efficiency\n", self.done("profile", "check", recording, "--details", server=False))
+
     # A row that is shown says what predict says.
     def test_every_row_of_a_recommendation_is_what_predict_says(self):
         self.done("profile", "upload", self.small, "--id", "small")
@@ -106,6 +132,19 @@ class FrontDoorTest(ServerTest):
         self.assertRegex(other, "^profiles/p-[0-9a-f]{20}$")
         self.assertEqual(self.zoo("inception_v3")["name"], "profiles/inception-v3")
         self.done("predict", "resnet50", "--workers", "1", "--steps", "10")
+
+    # TicTac's Table 1 and LIBRA's Table I, by a client that is not ours: tensors and bytes that travel.
+    def test_the_models_of_the_papers_tables_have_their_tensors(self):
+        servers = {"vgg19": (38, 548.05), "inception_v2": (141, 42.64), "resnet50_v2": (125, 97.45), "resnet101_v2": (244, 169.86)}
+        for communication, models in (("PARAMETER_SERVERS", servers), ("ALL_REDUCE", {"resnet152": (467, 229.62), "xception": (156, 87.19)})):
+            for model, expected in models.items():
+                zoo = store.ModelZooOptions(model=model, platform={"bandwidth_bytes_per_second": 1.25e9}, communication=communication)
+                header = store.ImportProfileRequest.Header(model_zoo=zoo, validate_only=True)
+                made = self.server.profiles.ImportProfile(iter([store.ImportProfileRequest(header=header)])).profile
+                sizes = [operation.size_bytes for operation in made.operations if operation.collective or operation.resource == made.operations[0].DOWNLINK]
+                self.assertEqual((len(sizes), round(sum(sizes) / MEGABYTE, 2)), expected, model)
+        for model, flags in (("resnet152", ()), ("inception_v2", ("--all-reduce",))):
+            self.assertIn("it is one of ", self.refused("profile", "zoo", model, "--bandwidth", "1Gbit/s", *flags))
 
     # Of two jobs that train the same network, each has a name.
     def test_a_model_of_the_zoo_may_be_of_an_all_reduce_job(self):

@@ -135,6 +135,37 @@ class PredictionsTest(ServerTest):
         step_bytes = sum(op.size_bytes for op in content.operations if op.resource == profile_pb2.Operation.DOWNLINK)
         self.assertLessEqual(speeds[4] / content.batch_size * step_bytes, content.platform.bandwidth_bytes_per_second * 1.001)
 
+    def test_throughput_over_time_is_told_where_it_is_asked_for(self):
+        ask = lambda **more: self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile=self.name, options=self.options, **more))
+        self.assertEqual(len(ask(worker_counts=[2]).predictions[0].throughput_over_time), 0)
+        for told in ask(worker_counts=[1, 3], series_points=40).predictions:
+            self.assertEqual(len(told.throughput_over_time), 40)
+            ends = [point.end_seconds for point in told.throughput_over_time]
+            self.assertEqual(ends, sorted(ends))
+            mean = sum(point.examples_per_second for point in told.throughput_over_time) / 40
+            self.assertAlmostEqual(mean / told.examples_per_second, 1, delta=0.1)
+        for more, text in (({"series_points": 201}, "201 is not from 0 to 200"), ({"series_points": -1}, "-1 is not from 0"), ({"series_points": 200, "worker_counts": [1] * 101}, "20200, more than 20000")):
+            with self.assertRaises(grpc.RpcError) as raised:
+                ask(**more)
+            details = details_of(raised.exception)
+            self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_INVALID"))
+            self.assertIn(text, details.violations["series_points"])
+
+    # dPRO, Table 2: forward and backward apart. Computations of this profile do not say to which they belong; the zoo's do.
+    def test_passes_are_apart_where_operations_say_which_they_are_of(self):
+        reply = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile=self.name, options=self.options))
+        content = self.server.profiles.GetProfile(store.GetProfileRequest(name=self.name))
+        self.assertEqual(reply.predictions[0].HasField("passes"), any(getattr(op, "pass") for op in content.operations))
+        zoo = store.ModelZooOptions(model="resnet18", platform={"bandwidth_bytes_per_second": 1.25e9}, communication="ALL_REDUCE")
+        made = self.server.profiles.ImportProfile(iter([store.ImportProfileRequest(header={"model_zoo": zoo})])).profile
+        counts = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile=made.name, worker_counts=[1, 4]))
+        content = self.server.profiles.GetProfile(store.GetProfileRequest(name=made.name))
+        seconds = lambda kind: sum(end - start for op, start, end in zip(content.operations, content.steps[0].start_ns, content.steps[0].end_ns) if getattr(op, "pass") == kind) / 1e9
+        for told in counts.predictions:
+            self.assertAlmostEqual(told.passes.forward_seconds, seconds(profile_pb2.Operation.FORWARD))
+            self.assertAlmostEqual(told.passes.backward_seconds, seconds(profile_pb2.Operation.BACKWARD))
+            self.assertGreater(told.passes.backward_seconds, 1.5 * told.passes.forward_seconds)
+
     def test_the_same_request_gives_the_same_answer(self):
         request = prediction.PredictThroughputRequest(profile=self.name, worker_counts=[3], options=self.options)
         first, second = (self.server.predictions.PredictThroughput(request) for _ in range(2))

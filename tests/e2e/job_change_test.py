@@ -67,7 +67,7 @@ class JobChangeTest(ServerTest):
     def test_one_recording_alone_says_that_its_fixed_part_is_not_known(self):
         [answer] = self.ask(training(), [1], {"batch_size": 64}).predictions
         [told] = [each for each in answer.assumptions if each.field == "scenario.change.fixed_fraction"]
-        self.assertIn("nothing shows the part of it that does not grow", told.message)
+        self.assertIn("nothing shows the part of them that does not grow", told.message)
         self.assertEqual(answer.scenario.change.batch_size, 64)
 
     def test_the_digest_is_that_of_the_changed_profile(self):
@@ -90,6 +90,38 @@ class JobChangeTest(ServerTest):
         recommended = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
         self.assertEqual(recommended.workers, 8)
         self.assertGreater(recommended.prediction.scaling_efficiency, 0.99)
+
+    def recommend(self, constraints, change, objective="KNEE"):
+        request = {"inline_profile": training(), "scenario": {"change": change, "all_reduce": {"latency_seconds": 0}}, "options": EXACT, "constraints": constraints, "objective": objective}
+        return self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+
+    def test_a_recommendation_divides_a_global_batch(self):
+        def pace(workers):
+            return 192 / (0.030 * 192 / workers / 32 + 0.001 + 2 * (workers - 1) / workers * 0.004)
+
+        counts = [1, 2, 3, 4, 6, 8, 12, 16]
+        for objective, value in (("KNEE", lambda workers: pace(workers) ** 2 / workers), ("MAX_THROUGHPUT", pace)):
+            reply = self.recommend({"max_workers": 16}, {"global_batch_size": 192}, objective)
+            self.assertEqual([row.scenario.workers for row in reply.frontier], counts)
+            for row in reply.frontier:
+                self.assertAlmostEqual(row.examples_per_second, pace(row.scenario.workers), delta=0.1)
+                self.assertAlmostEqual(row.speedup, pace(row.scenario.workers) / pace(1), delta=1e-3)
+                self.assertEqual(row.scenario.change.batch_size, 192 // row.scenario.workers)
+            self.assertEqual(reply.workers, max(counts, key=value))
+            self.assertIn(f"with {192 // reply.workers} of the 192 examples of a step each", reply.reason)
+        self.assertEqual(self.recommend({"worker_counts": [2, 6]}, {"global_batch_size": 192}).workers, 6)
+
+    def test_a_recommendation_refuses_workers_that_do_not_divide_the_batch(self):
+        for constraints, change, field in (
+            ({"worker_counts": [2, 5]}, {"global_batch_size": 192}, "constraints.worker_counts[1]"),
+            ({"min_workers": 5, "max_workers": 5}, {"global_batch_size": 192}, "constraints.max_workers"),
+            ({}, {"global_batch_size": 0}, "scenario.change.global_batch_size"),
+            ({}, {"global_batch_size": 64, "batch_size": 32}, "scenario.change.batch_size"),
+        ):
+            with self.subTest(field), self.assertRaises(grpc.RpcError) as caught:
+                self.recommend(constraints, change)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertIn(field, details_of(caught.exception).violations)
 
     def test_bad_changes_are_refused_by_field(self):
         cases = {

@@ -108,11 +108,25 @@ class OptimizeTest(ServerTest):
         self.assertEqual(list(reply.strategy.fused_operations), [])
         self.assertEqual(reply.strategy.memory_pass, PASS.NONE)
         self.assertAlmostEqual(reply.lower_bound_seconds, 0.090 + 0.004 + 2e-5, places=8)
-        self.assertEqual({row.name for row in reply.compared}, {"AS_RECORDED", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "NO_FUSION", "FOUND"})
+        self.assertEqual({row.name for row in reply.compared}, {"AS_RECORDED", "DDP_BUCKETS", "HOROVOD", "HOROVOD_64MB_5MS", "HOROVOD_128MB_1MS", "MG_WFBP", "NO_FUSION", "FOUND"})
         self.assertLessEqual(found, min(row.step_seconds for row in reply.compared) + 1e-9)
         self.assertTrue(reply.reason and reply.cost_source)
         self.assertGreater(reply.search.replays, 0)
         self.assertFalse(reply.HasField("memory"))
+
+    # dPRO, 7.1: what it is compared with. A cycle of 5 ms begins later than one of 1 ms, and who fuses everything hides nothing.
+    def test_defaults_of_others_stand_beside_it_and_an_assumed_share_is_said_to_be(self):
+        reply = self.optimized(fused_share=0.8)
+        rows = {row.name: row for row in reply.compared}
+        self.assertGreater(rows["HOROVOD_64MB_5MS"].step_seconds, rows["HOROVOD_128MB_1MS"].step_seconds)
+        self.assertGreaterEqual(rows["HOROVOD_128MB_1MS"].step_seconds, rows["HOROVOD"].step_seconds - 1e-9)
+        # Forward and backward as one, 0.8 of all but the last 10 ms; then all gradients; then the optimizer.
+        self.assertAlmostEqual(rows["XLA_FUSE_ALL"].step_seconds, 0.8 * 0.080 + 0.010 + 0.024 + 2e-5 + 0.001, places=7)
+        self.assertTrue(reply.rests_on_fused_share and rows["FOUND"].rests_on_fused_share and rows["XLA_FUSE_ALL"].rests_on_fused_share)
+        self.assertFalse(rows["HOROVOD"].rests_on_fused_share or rows["NO_FUSION"].rests_on_fused_share)
+        self.assertIn("it rests on the assumed share of 0.8 (fused_share), which nobody measured; without it ", reply.reason)
+        self.assertFalse(self.optimized().rests_on_fused_share)
+        self.assertNotIn("XLA_FUSE_ALL", {row.name for row in self.optimized().compared})
 
     def test_a_measured_cost_is_used(self):
         names = ["forward/1", "forward/2", "forward/3"]

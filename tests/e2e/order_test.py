@@ -41,6 +41,23 @@ class OrderTest(ServerTest):
             self.assertAlmostEqual(speedup.speedup, reply.orders[0].steps_per_second / baseline.steps_per_second)
             self.assertLessEqual(baseline.confidence_interval.lower, baseline.examples_per_second)
 
+    # TicTac, 6.2 and 6.3.
+    def test_orders_that_nobody_enforces_spread_and_make_workers_wait(self):
+        reply = self.order(methods=[order_pb2.TIC], scenario=scenario_pb2.Scenario(workers=4))
+        seconds = lambda length: length.seconds + length.nanos / 1e9
+        baselines = {baseline.transfer_order: baseline for baseline in reply.baselines}
+        random = baselines[scenario_pb2.ParameterServers.RANDOM]
+        self.assertEqual((random.orders, random.unique_orders), (100, 100))
+        self.assertLess(random.least_scheduling_efficiency, random.scheduling_efficiency)
+        self.assertLess(random.scheduling_efficiency, reply.orders[0].scheduling_efficiency)
+        self.assertGreater(random.straggler_effect, reply.orders[0].straggler_effect)
+        graph = baselines[scenario_pb2.ParameterServers.GRAPH]
+        self.assertEqual((graph.orders, graph.unique_orders, graph.scheduling_efficiency), (1, 1, graph.least_scheduling_efficiency))
+        for told in (*reply.baselines, *reply.orders):
+            step = told.synchronous_step_time
+            self.assertLessEqual(seconds(step.p50), seconds(step.p95))
+            self.assertGreater(seconds(step.mean), 0)
+
     def test_inference_leaves_out_what_follows_the_forward_pass(self):
         whole, inference = self.order(methods=[order_pb2.TAC]), self.order(methods=[order_pb2.TAC], inference=True)
         self.assertLess(inference.operations, whole.operations)

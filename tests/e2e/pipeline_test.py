@@ -261,7 +261,7 @@ BAD = [
     ({"pipeline": {}, "workers": 3, "worker_groups": [{"count": 2}]}, "worker_groups", "add up to 2"),
     ({"pipeline": {}}, "pipeline", "no operation that it is FORWARD", without_passes),
     ({"pipeline": {}}, "pipeline", "no operation that it is BACKWARD", without_backward),
-    ({"pipeline": {}}, "pipeline", "is no ALL_REDUCE", with_scatter),
+    ({"pipeline": {}}, "pipeline", "is not an ALL_REDUCE", with_scatter),
     ({"pipeline": {}}, "pipeline", "parameter servers", with_servers),
 ]
 

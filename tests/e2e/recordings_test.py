@@ -64,6 +64,12 @@ class RecordingsTest(ServerTest):
             self.assertAlmostEqual(worker.clock_offset_ns, offset, delta=1e5)
             self.assertAlmostEqual(worker.recorded_step_seconds, STEP, delta=2e-5)
             self.assertAlmostEqual(worker.replayed_step_seconds, STEP, delta=2e-5)
+            if worker.name == "rank 0":
+                continue
+            # These clocks do not drift, and no more is known than the orders allow.
+            self.assertTrue(-0.0002 <= worker.least_clock_drift <= 0 <= worker.most_clock_drift <= 0.0002)
+            if worker.HasField("clock_drift"):
+                self.assertTrue(worker.least_clock_drift <= worker.clock_drift <= worker.most_clock_drift)
         self.assertAlmostEqual(report.recorded_step_seconds, STEP, delta=2e-5)
         self.assertAlmostEqual(report.replayed_step_seconds, STEP, delta=2e-5)
         # As read rank 1 begins 3 s before rank 0 and that 1.5 s before rank 2, for whom they wait once in five steps.
@@ -72,6 +78,36 @@ class RecordingsTest(ServerTest):
         self.assertAlmostEqual(report.waiting_seconds, 2 / 3 * 0.008, delta=5e-5)
         self.assertAlmostEqual(report.between_steps_seconds, 0, delta=1e-6)
         self.assertAlmostEqual(report.unexplained_seconds, 0, delta=2e-5)
+
+    def test_some_of_the_ranks_are_a_sample_of_the_job(self):
+        traces = rank_traces(offsets_ns=OFFSETS_NS)
+        for kept, waits, beyond in (([0, 2], 1 / 2 * 0.008, 0), ([0, 1], 0, 0)):
+            reply = self.import_all([traces[rank] for rank in kept])
+            report = reply.recording
+            self.assertEqual((report.job_workers, [worker.name for worker in report.workers]), (3, [f"rank {rank}" for rank in kept]))
+            second = report.workers[1]
+            self.assertAlmostEqual(second.clock_offset_ns, OFFSETS_NS[kept[1]], delta=1e5)
+            self.assertAlmostEqual(report.replayed_step_seconds, STEP, delta=2e-5)
+            # Of ranks 0 and 1 both wait for the one that was not recorded, which looks like long collectives.
+            self.assertAlmostEqual(report.waiting_seconds, waits, delta=5e-5)
+            self.assertAlmostEqual(report.beyond_shortest_seconds, beyond, delta=5e-5)
+            self.assertTrue(any(note.startswith("A sample: 2 of the job's 3 ranks.") for note in reply.notes), reply.notes)
+            stored = self.server.profiles.GetProfile(store.GetProfileRequest(name=reply.profile.name))
+            self.assertEqual(stored.recording.job_workers, 3)
+            diagnosed = self.diagnose(profile=reply.profile.name)
+            self.assertEqual(diagnosed.prediction.scenario.workers, 3)
+            self.assertEqual(diagnosed.recording.report.job_workers, 3)
+            [point] = {each.workers for each in diagnosed.prediction.scenario.all_reduce.measured}
+            self.assertEqual(point, 3)
+            if 2 in kept:
+                self.assertEqual(diagnosed.recording.report.workers[diagnosed.recording.straggler].name, "rank 2")
+        # A stored recording says how many there were, or is refused.
+        stored.ClearField("name")
+        for workers, said in ((1, "1 is not from the 2 that were recorded to 4096"), (5000, "5000 is not from"), (-3, "-3 is not from")):
+            stored.recording.job_workers = workers
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=stored))
+            self.assertIn(said, details_of(raised.exception).violations["profile.recording.job_workers"])
 
     def test_chakra_traces_of_all_ranks_are_one_recording_too(self):
         options = store.ChakraTraceOptions(model="toy", batch_size=8, platform=OPTIONS.platform)
@@ -87,6 +123,7 @@ class RecordingsTest(ServerTest):
             self.assertAlmostEqual(worker.clock_offset_ns, offset, delta=1e5)
             # One step tells no drift.
             self.assertEqual(worker.clock_drift, 0)
+            self.assertFalse(worker.HasField("least_clock_drift") or worker.HasField("most_clock_drift"))
         self.assertAlmostEqual(report.recorded_step_seconds, STEP, delta=1e-8)
         self.assertAlmostEqual(report.replayed_step_seconds, STEP, delta=1e-7)
         # As of PyTorch's traces, but that nothing is computed between the gradients: two of three wait for 10 ms less 2.
@@ -290,7 +327,8 @@ class RecordingsTest(ServerTest):
     def test_ranks_that_do_not_fit_are_refused_with_the_first_difference(self):
         traces = rank_traces()
         for parts, field, text in (
-            (traces[:2], "recordings[0]", "rank 0 is one of 3 workers, and 2 traces were given"),
+            ([traces[0].replace(b'"world_size": 3', b'"world_size": 9'), *traces[1:]], "recordings[1]", "rank 1 is one of 3 workers, and rank 0 one of 9"),
+            ([each.replace(b'"world_size": 3', b'"world_size": 5000') for each in traces], "recordings[0]", "a job of 5000 workers, above the limit of 4096"),
             ([traces[0], traces[1], traces[1]], "recordings[2]", "rank 1 is in recordings[1], too"),
             ([traces[0], traces[1], rank_traces(steps=2)[2]], "recordings[2]", ""),
             ([traces[0], b"{", traces[2]], "recordings[1]", ""),
@@ -391,7 +429,36 @@ class RecordingsTest(ServerTest):
             with open(wrong, "w", encoding="utf-8") as file:
                 file.write("node1 -- Conv -- forward\n")
             self.assertIn("looks like measured layers", self.run_program("profile", "import", paths[0], wrong, *ask, status=2))
-            self.assertIn(f"{paths[0]}: rank 0 is one of 3 workers", self.run_program("profile", "import", *paths[:2], *ask, status=1))
+            sample = self.run_program("profile", "import", *paths[:2], *ask, "--save", os.path.join(folder, "two.json"), server=False)
+            self.assertRegex(sample, r"recorded on +2 of 3 workers")
+            self.assertIn("matched: 2 collectives in each of 5 steps of 2 of the job's 3 workers", sample)
+            self.assertIn("a sample: how long they wait for workers that were not recorded is not known; collectives took ", sample)
+
+    def test_a_sample_of_real_ranks_finds_the_straggler_that_is_in_it(self):
+        """Three workers on PyTorch, of which rank 1 was made 1.5 times slower."""
+        folder = RANKS.parent / "ranks-straggler-w3"
+        waits, collectives = {}, {}
+        with tempfile.TemporaryDirectory(prefix="stepcast-ranks-") as scratch:
+            for kept in ((0, 1, 2), (0, 1), (0, 2)):
+                saved = os.path.join(scratch, f"{kept}.json")
+                traces = [str(folder / f"rank{rank}.json.gz") for rank in kept]
+                self.run_program("profile", "import", *traces, "--batch-size", "32", "--bandwidth", "119.55MB/s", "--save", saved, server=False)
+                text = self.run_program("diagnose", saved, "--steps", "50", "--replications", "2", "--output", "json", server=False)
+                diagnosed = json.loads(text)
+                recorded = diagnosed["recording"]
+                self.assertEqual(recorded["report"]["jobWorkers"], 3)
+                self.assertAlmostEqual(recorded["report"]["replayedStepSeconds"] / recorded["report"]["recordedStepSeconds"], 1, delta=0.01)
+                ranks = [worker["name"] for worker in recorded["report"]["workers"]]
+                waits[kept] = {rank: worker.get("waitedForSeconds", 0) for rank, worker in zip(ranks, recorded["workers"])}
+                points = diagnosed["prediction"]["scenario"]["allReduce"]["measured"]
+                self.assertEqual({point["workers"] for point in points}, {3})
+                collectives[kept] = sum(point["seconds"] for point in points)
+        self.assertGreater(waits[0, 1, 2]["rank 1"], 0.1)
+        self.assertAlmostEqual(waits[0, 1]["rank 1"] / waits[0, 1, 2]["rank 1"], 1, delta=0.1)
+        self.assertAlmostEqual(collectives[0, 1] / collectives[0, 1, 2], 1, delta=0.02)
+        # Without it the wait is in the collectives.
+        self.assertLess(max(waits[0, 2].values()), 0.2 * waits[0, 1, 2]["rank 1"])
+        self.assertGreater(collectives[0, 2] - collectives[0, 1, 2], 0.5 * waits[0, 1, 2]["rank 1"])
 
     def run_program(self, *arguments, server=True, status=0):
         environment = {name: value for name, value in os.environ.items() if name != "STEPCAST_SERVER"}

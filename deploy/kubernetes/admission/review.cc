@@ -114,7 +114,7 @@ class KeptFieldsReader final : public nlohmann::json_sax<json> {
   bool end_array() override { return Close(); }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
-    return Fail(absl::StrCat("is no JSON from byte ", position, " on"));
+    return Fail(absl::StrCat("is not JSON from byte ", position, " on"));
   }
 
  private:
@@ -201,7 +201,7 @@ std::string TextIn(const json& object, std::initializer_list<std::string_view> k
 absl::StatusOr<Review> ReadReview(std::string_view text) {
   KeptFieldsReader reader;
   if (!json::sax_parse(text, &reader)) {
-    return Invalid(reader.fault().empty() ? "is no JSON" : reader.fault());
+    return Invalid(reader.fault().empty() ? "is not JSON" : reader.fault());
   }
   json root = reader.Take();
   Review review{.api_version = TextIn(root, {"apiVersion"}),

@@ -222,7 +222,7 @@ absl::StatusOr<std::unique_ptr<Webhook>> Webhook::Start(const AdmissionOptions& 
                             {"http", webhook->http_address()},
                             {"server", options.server}});
   for (const std::string& name : options.unknown_variables)
-    part.log.Warning("variable ignored", {{"name", name}, {"why", "it is no setting"}});
+    part.log.Warning("variable ignored", {{"name", name}, {"why", "it is not a setting"}});
   return webhook;
 }
 

@@ -136,10 +136,10 @@ function invertBand(x, position) {
   return domain[d3.minIndex(domain, (value) => Math.abs(x(value) + x.bandwidth() / 2 - position))];
 }
 
-// Lines over numbers of workers. `series`: {name, style, shape, points: [{x, y, low, high, runLow,
+// Lines over numbers of workers, or what else `xTitle` says. `series`: {name, style, shape, points: [{x, y, low, high, runLow,
 // runHigh}], dots}; `rules`: {x, text, style} are upright lines; `level`: {y, text} a level one.
 // `ceiling`: the most that the vertical axis needs to show, where a line may leave the plot.
-function lineChart({label, yTitle, format = formatShort, series, rules = [], level, ceiling, values, start, text}) {
+function lineChart({label, xTitle = 'workers', yTitle, format = formatShort, series, rules = [], level, ceiling, values, start, text}) {
   const draw = (svg, width, choose) => {
     const height = width < NARROW ? 280 : CHART_HEIGHT;
     const margin = {top: rules.length ? 44 : 26, right: 20, bottom: 44, left: 58};
@@ -150,7 +150,7 @@ function lineChart({label, yTitle, format = formatShort, series, rules = [], lev
     const y = d3.scaleLinear([0, (ceiling ?? d3.max([...tops, level ? level.y : 0])) * 1.04 || 1], [height - margin.bottom, margin.top]);
     const ticks = workerTicks(values, x);
     const marked = markedValues(values, ticks, rules.map((rule) => rule.x));
-    drawAxes(svg, {x, y, ticks, yTicks: width < NARROW ? 5 : 7, format, width, height, margin, xTitle: 'workers', yTitle});
+    drawAxes(svg, {x, y, ticks, yTicks: width < NARROW ? 5 : 7, format, width, height, margin, xTitle, yTitle});
     const clip = `clip-${lineChart.count = (lineChart.count || 0) + 1}`;
     svg.append('clipPath').attr('id', clip).append('rect').attr('x', margin.left).attr('y', margin.top)
         .attr('width', Math.max(0, width - margin.left - margin.right)).attr('height', height - margin.top - margin.bottom);

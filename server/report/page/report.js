@@ -222,6 +222,17 @@ const subheading = (text, below = 0) => element(`h${(isComparison ? 4 : 3) + bel
 
 const missing = (why) => element('p', {class: 'missing'}, `Not here: ${why}`);
 
+// The first simulated run from its begin: workers that begin together get faster as they come out of step.
+function overTime(subject) {
+  const points = subject.chosen.throughputOverTime ?? [];
+  if (points.length < 2) return null;
+  const values = points.map((point) => Number(point.endSeconds.toPrecision(3)));
+  const text = (value) => `until ${formatSeconds(value)}: ${formatNumber(points[values.indexOf(value)].examplesPerSecond ?? 0)} examples/s`;
+  const title = `The first run over time, ${plural(workersOf(subject.chosen), 'worker')}`;
+  return [subheading(title), lineChart({label: `${title}${isComparison ? `, ${subject.name}` : ''}`, xTitle: 'simulated seconds', yTitle: 'examples/s',
+    series: [{name: 'examples/s', style: subject.style, points: points.map((point, i) => ({x: values[i], y: point.examplesPerSecond ?? 0}))}], values, start: values[0], text})];
+}
+
 function throughput() {
   const series = subjects.map((subject) => ({
     name: isComparison ? subject.name : 'examples/s', style: subject.style,
@@ -258,6 +269,7 @@ function throughput() {
       legend([...keys, {name: 'where single runs fall', style: SERIES[0], shape: 'band'}, {name: 'linear scaling', style: SERIES[0], shape: 'dashed'},
         ...(hasRegimes ? [{name: 'two regimes that runs settle at', style: 'plain', shape: 'dot'}] : [])]),
       lineChart({label: 'Examples per second over numbers of workers', yTitle: 'examples/s', series, rules, ceiling, values: allValues, start: startAt, text}),
+      each(overTime),
       subjects.map((subject) => numbersTable(`throughput${isComparison ? `, ${subject.name}` : ''}`,
           ['workers', 'examples/s', 'interval of the mean', 'single runs', 'speed-up', 'efficiency', 'bottleneck'],
           subject.predictions.map((prediction) => [String(workersOf(prediction)), formatNumber(rateOf(prediction)), formatInterval(prediction.confidenceInterval),

@@ -187,24 +187,88 @@ double MergedSeconds(const PaperModel& model, const OverlapSetting& setting, int
 }
 
 PaperTimes TimesOf(const PaperModel& model, const OverlapSetting& setting) {
-  PaperTimes times;
+  return BreakdownOf(model, setting).seconds;
+}
+
+PaperBreakdown BreakdownOf(const PaperModel& model, const OverlapSetting& setting) {
+  PaperBreakdown made;
+  const auto tell = [&](double PaperTimes::*method, const std::vector<TensorGroup>& groups,
+                        const OverlapSetting& of) {
+    const BackwardTime time = BackwardTimeOf(model.layers, groups, of);
+    made.seconds.*method = time.seconds;
+    made.residual.*method = time.Exposed();
+    for (const OverlapStage& stage : time.stages)
+      made.communication.*method += stage.overlapped + stage.communication;
+  };
   const double bytes = model.Bytes();
-  times.synchronous =
-      model.BackwardSeconds() + RatesOf(setting, NcclsChoice(bytes)).AloneSeconds(bytes);
-  times.horovod = HorovodBackward(model.layers, setting, {}, NcclsChoice).seconds;
+  const double alone = RatesOf(setting, NcclsChoice(bytes)).AloneSeconds(bytes);
+  made.seconds.synchronous = model.BackwardSeconds() + alone;
+  made.residual.synchronous = made.communication.synchronous = alone;
+  const HorovodTime horovod = HorovodBackward(model.layers, setting, {}, NcclsChoice);
+  made.seconds.horovod = horovod.seconds;
+  made.residual.horovod = horovod.exposed_seconds;
+  for (const HorovodBuffer& buffer : horovod.buffers)
+    made.communication.horovod += buffer.end_seconds - buffer.begin_seconds;
   const std::vector<int32_t> merged = MergedGroups(model, setting, NcclsChoice);
   const std::vector<TensorGroup> groups = WithThreads(model.layers, merged, NcclsChoice);
-  times.merged = BackwardTimeOf(model.layers, groups, setting).seconds;
+  tell(&PaperTimes::merged, groups, setting);
   const AllocationOptions options{.threads = PaperThreads(), .max_layers = 100};
-  times.libra_m = AllocateThreadsToGroups(model.layers, LayersByGroup(model.layers, merged),
-                                          setting, options, NeverStop)
-                      ->backward_seconds;
-  times.libra = AllocateThreads(model.layers, setting, options, NeverStop)->backward_seconds;
+  const ThreadAllocation libra_m =
+      AllocateThreadsToGroups(model.layers, LayersByGroup(model.layers, merged), setting, options,
+                              NeverStop)
+          .value();
+  tell(&PaperTimes::libra_m, libra_m.groups, setting);
+  tell(&PaperTimes::libra,
+       AllocateThreads(model.layers, setting, options, NeverStop).value().groups, setting);
   OverlapSetting free = setting;
   free.contention.alpha2 = 0;
   free.contention.overlapped = free.contention.alone;
-  times.no_contention = BackwardTimeOf(model.layers, groups, free).seconds;
-  return times;
+  tell(&PaperTimes::no_contention, groups, free);
+  return made;
+}
+
+namespace {
+
+constexpr double PaperTimes::*kMethods[] = {&PaperTimes::synchronous, &PaperTimes::horovod,
+                                            &PaperTimes::merged,      &PaperTimes::libra_m,
+                                            &PaperTimes::libra,       &PaperTimes::no_contention};
+
+}  // namespace
+
+std::string LibraBreakdownTable() {
+  std::string table =
+      "| model | SE | H-N | MG-N | LIBRA-M | LIBRA | MG-CF |\n|---|---|---|---|---|---|---|\n";
+  for (const PaperModel& model : PaperModels()) {
+    const PaperBreakdown told = BreakdownOf(model, ChosenSetting(8));
+    absl::StrAppendFormat(&table, "| %s |", model.name);
+    for (const auto method : kMethods) {
+      const double residual = told.residual.*method;
+      absl::StrAppendFormat(&table, " %.1f + %.1f (%.1f) |",
+                            1e3 * (told.seconds.*method - residual), 1e3 * residual,
+                            1e3 * told.communication.*method);
+    }
+    table += '\n';
+  }
+  return table;
+}
+
+std::string LibraScalingTable() {
+  std::string table =
+      "| model | nodes | SE | H-N | MG-N | LIBRA-M | LIBRA |\n|---|---|---|---|---|---|---|\n";
+  for (const PaperModel& model : PaperModels()) {
+    for (int32_t nodes = 16; nodes <= 2048; nodes *= 2) {
+      const PaperTimes times = TimesOf(model, ChosenSetting(nodes));
+      absl::StrAppendFormat(&table, "| %s | %d |", model.name, nodes);
+      for (const auto method : kMethods) {
+        if (method == &PaperTimes::no_contention) continue;
+        absl::StrAppendFormat(&table, " %.3f |",
+                              (model.forward_seconds + model.BackwardSeconds()) /
+                                  (model.forward_seconds + times.*method));
+      }
+      table += '\n';
+    }
+  }
+  return table;
 }
 
 std::string LibraTable() {

@@ -44,8 +44,21 @@ struct PaperTimes {
 };
 PaperTimes TimesOf(const PaperModel& model, const OverlapSetting& setting);
 
-// What each way gains over SE in examples a second, a row a model and number of nodes.
+// The parts of the same times.
+struct PaperBreakdown {
+  PaperTimes seconds;
+  PaperTimes residual;       // communication beside which nothing is computed
+  PaperTimes communication;  // all of it
+};
+PaperBreakdown BreakdownOf(const PaperModel& model, const OverlapSetting& setting);
+
+// What each way gains over SE in examples a second, a row a model and number of nodes (Figs. 6, 9).
 std::string LibraTable();
+// Figs. 7 and 8, on 8 nodes: ms of a backward pass, as computation + residual communication, and
+// in brackets all communication.
+std::string LibraBreakdownTable();
+// Fig. 9: throughput of a node over that of a single one.
+std::string LibraScalingTable();
 
 // Groups of MG-WFBP, all with so many threads.
 double MergedSeconds(const PaperModel& model, const OverlapSetting& setting, int32_t threads);

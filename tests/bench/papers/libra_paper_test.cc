@@ -62,5 +62,22 @@ TEST(LibraPaperTest, WithMoreNodesThereIsMoreToGainOverWhatKnowsNoContention) {
   }
 }
 
+// Figs. 7 and 8: what hides nothing has all of its communication left, and the parts add up.
+TEST(LibraPaperTest, PartsOfABackwardPassAddUp) {
+  for (const PaperModel& model : PaperModels()) {
+    SCOPED_TRACE(model.name);
+    const PaperBreakdown told = BreakdownOf(model, ChosenSetting(8));
+    EXPECT_DOUBLE_EQ(told.residual.synchronous, told.communication.synchronous);
+    for (const auto method : {&PaperTimes::horovod, &PaperTimes::merged, &PaperTimes::libra_m,
+                              &PaperTimes::libra, &PaperTimes::no_contention}) {
+      EXPECT_LT(told.residual.*method, told.communication.*method);
+      // Contention makes computation longer, and never shorter.
+      EXPECT_GE(told.seconds.*method - told.residual.*method, model.BackwardSeconds() * (1 - 1e-9));
+    }
+    EXPECT_NEAR(told.seconds.no_contention - told.residual.no_contention, model.BackwardSeconds(),
+                1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace stepcast::bench::libra_paper_test

@@ -15,6 +15,7 @@
 #include "tests/bench/papers/libra_paper.h"
 #include "tests/bench/papers/scaling.h"
 #include "tests/bench/papers/second_server.h"
+#include "tests/bench/papers/tictac.h"
 
 namespace stepcast::bench {
 namespace {
@@ -66,6 +67,11 @@ void PrintMeasuredScaling() {
 void PrintAll() {
   PrintMeasuredScaling();
   Print("LIBRA: gain over one all-reduce after the backward pass (SE), examples/s", LibraTable());
+  Print(
+      "LIBRA: Figs. 7 and 8, ms of a backward pass on 8 nodes: computation + residual (all) "
+      "communication",
+      LibraBreakdownTable());
+  Print("LIBRA: Fig. 9, throughput of a node over that of a single one", LibraScalingTable());
   std::vector<ScalingCurves> plain = MeasureScaling({});
   std::vector<ScalingCurves> inception = plain;
   // Parsing as long as a ninth of the transfer at 1 Gbit/s: the example of ICPE 2020, section 4.3.
@@ -80,6 +86,10 @@ void PrintAll() {
                                           .synchronization = Synchronization::kAsynchronous};
   Print("TIC over a random order, %, asynchronous",
         OrderTable(asynchronous, MeasureOrders(asynchronous)));
+  constexpr Length kLength{.steps_per_worker = 60, .replications = 2};
+  Print("TicTac: Figs. 7, 9, 10 and 11", TicTacTable(TicTacPoints(TicTacModels(), kLength)));
+  Print("TicTac: Fig. 12, 1,000 steps of each", ConsistencyTable(1000));
+  Print("ICPE: Fig. 16, three workers that begin together", OutOfStepTable());
   Append(MeasureScaling({.model = "alexnet", .batch_sizes = {64, 512}}), plain);
   Print("Simpler models beside the simulation", RivalTable(plain));
 }

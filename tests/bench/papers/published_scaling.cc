@@ -40,7 +40,7 @@ PublishedSet Parsed(const char* name, std::string_view text, const Read& read) {
 int32_t Number(std::string_view text) {
   int32_t number = 0;
   if (!absl::SimpleAtoi(absl::string_view(text.data(), text.size()), &number) || number < 1)
-    throw std::runtime_error(absl::StrCat("\"", std::string(text), "\" is no number above 0"));
+    throw std::runtime_error(absl::StrCat("\"", std::string(text), "\" is not a number above 0"));
   return number;
 }
 

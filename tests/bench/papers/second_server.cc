@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/communication/parameter_servers.h"
+#include "core/communication/placement.h"
 
 namespace stepcast::bench {
 

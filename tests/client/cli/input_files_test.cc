@@ -24,7 +24,7 @@ TEST(PriorityFileTest, WhatIsWrongIsSaidWithItsLine) {
   EXPECT_THAT(std::string(ParsePriorities("a\t1\nb 2").status().message()),
               HasSubstr("line 2: no tab"));
   EXPECT_THAT(std::string(ParsePriorities("a\tone").status().message()),
-              HasSubstr("line 1: \"one\" is no rank"));
+              HasSubstr("line 1: \"one\" is not a rank"));
   EXPECT_THAT(std::string(ParsePriorities("a\t1\n\na\t2").status().message()),
               HasSubstr("line 3: \"a\" comes twice"));
   EXPECT_FALSE(ParsePriorities("a\t99999999999").ok());

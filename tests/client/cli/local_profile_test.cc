@@ -281,9 +281,9 @@ TEST_F(LocalProfileTest, SaysWhatIsWrongWithATableOfContention) {
   says("kind,threads\n", "line 1: must name the columns");
   says(columns + "alone,1,2\n", "line 2: has 3 of 4 columns");
   says(columns + "beside,1,2,3\n", "\"beside\" is none of alone, overlapped, computation");
-  says(columns + "alone,x,2,3\n", "\"x\" is no number");
-  says(columns + "alone,1,many,3\n", "\"many\" is no number of bytes");
-  says(columns + "alone,1,2,-3\n", "\"-3\" is no number above 0");
+  says(columns + "alone,x,2,3\n", "\"x\" is not a number");
+  says(columns + "alone,1,many,3\n", "\"many\" is not a number of bytes");
+  says(columns + "alone,1,2,-3\n", "\"-3\" is not a number above 0");
   says(columns + "computation,128,,3\n", "no line is of computation with 0 threads");
   says(columns + "computation,0,,3\n", "transfers: of those alone there are 0");
   says("{\"transfers\": 5}", "bad.csv: ");
@@ -298,7 +298,7 @@ TEST_F(LocalProfileTest, SaysWhatIsWrongWithABenchmark) {
                                                "kind,workers,size_bytes,seconds\n"
                                                "ALL_REDUCE,2,five,1e-3\n")});
   EXPECT_EQ(broken.exit_code, 1);
-  EXPECT_THAT(broken.err, HasSubstr("a.csv: line 2: size_bytes \"five\" is no number of bytes"));
+  EXPECT_THAT(broken.err, HasSubstr("a.csv: line 2: size_bytes \"five\" is not a number of bytes"));
   const Outcome few = Run({"--local", "profile", "fit-collectives", good, "--smallest", "1GiB"});
   EXPECT_EQ(few.exit_code, 1);
   EXPECT_THAT(few.err, HasSubstr("measurements: 0 are too few"));

@@ -345,7 +345,7 @@ TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
       {{"--local", "predict", "/nowhere.json"}, "there is no file \"/nowhere.json\""},
       {{"predict", "/nowhere.json"}, "neither a file nor the name of a stored profile"},
       {{"predict", "inception_v3"}, "names have - for _: inception-v3"},
-      {{"--local", "predict", tiny_, "--workers", "0"}, "\"0\" is no number of workers"},
+      {{"--local", "predict", tiny_, "--workers", "0"}, "\"0\" is not a number of workers"},
       {{"--local", "predict", tiny_, "--bandwidth", "10G"},
        "\"10G\" has no unit: write 10Gbit/s or 10GB/s"},
       {{"--local", "predict", tiny_, "--frobnicate"}, "unknown flag --frobnicate\n"},

@@ -128,6 +128,8 @@ TEST(ScenarioTextTest, NamesTheCluster) {
       "2 servers, 119.5 MB/s links, synchronous, TAC order");
   EXPECT_EQ(text("parameter_servers { synchronization: ASYNCHRONOUS transfer_order: EXPLICIT }"),
             "1 server, asynchronous, explicit order");
+  EXPECT_EQ(text("parameter_servers { synchronization: SUMMED partition_bytes: 4096000 }"),
+            "1 server, summed, parts of 4.096 MB");
 }
 
 }  // namespace

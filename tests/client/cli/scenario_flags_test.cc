@@ -118,8 +118,12 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
     EXPECT_THAT(Parse({"--algorithm", name}),
                 Says<v1::Scenario>(absl::StrCat("all_reduce { algorithm: ", field, " }")));
   }
-  EXPECT_THAT(Parse({"--sharding", "full"}),
-              Says<v1::Scenario>(R"pb(all_reduce { sharding: FULL })pb"));
+  for (const auto& [name, field] :
+       {std::pair("full", "FULL"), std::pair("fsdp", "FULL"), std::pair("zero3", "FULL"),
+        std::pair("zero2", "GRADIENTS"), std::pair("zero1", "OPTIMIZER")}) {
+    EXPECT_THAT(Parse({"--sharding", name}),
+                Says<v1::Scenario>(absl::StrCat("all_reduce { sharding: ", field, " }")));
+  }
   EXPECT_THAT(Parse({"--horovod-fusion", "64MiB", "--horovod-cycle", "5ms"}),
               Says<v1::Scenario>(
                   R"pb(all_reduce { horovod { fusion_bytes: 67108864 cycle_seconds: 0.005 } })pb"));
@@ -163,6 +167,8 @@ TEST(ScenarioFlagsTest, EveryFlagHasItsField) {
   EXPECT_THAT(Parse({"--parsing-seconds", "0.5", "--parsing-seconds-per-byte", "2"}),
               servers("parsing_overhead { seconds_per_byte: 2 seconds: 0.5 }"));
   EXPECT_THAT(Parse({"--sync"}), servers("synchronization: SYNCHRONOUS"));
+  EXPECT_THAT(Parse({"--summed"}), servers("synchronization: SUMMED"));
+  EXPECT_THAT(Parse({"--server-partition", "4096000B"}), servers("partition_bytes: 4096000"));
   EXPECT_THAT(Parse({"--first-come"}), servers("first_come {}"));
   EXPECT_THAT(Parse({"--turns", "64KiB"}), servers("turns { bytes: 65536 }"));
   EXPECT_THAT(Parse({"--equal-shares"}), servers("equal {}"));
@@ -241,6 +247,9 @@ TEST(ScenarioFlagsTest, WrongUsageIsRefused) {
                                              {"--equal-shares", "--turns", "9"},
                                              {"--servers", "2", "--latency", "1us"},
                                              {"--all-reduce", "--sync"},
+                                             {"--all-reduce", "--summed"},
+                                             {"--summed", "--sync"},
+                                             {"--server-partition", "4096000"},
                                              {"--latency", "1us", "--sync"},
                                              {"--no-such-flag"},
                                              {"--bandwidth"}}) {

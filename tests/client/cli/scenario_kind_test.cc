@@ -82,6 +82,8 @@ std::vector<Row> Rows(const std::string& priorities) {
           {"--window", kToServers, {"64KiB"}},
           {"--quantum", kToServers, {"1MiB"}},
           {"--sync", kToServers, {}},
+          {"--summed", kToServers, {}},
+          {"--server-partition", kToServers, {"50000B"}},
           {"--order", kToServers, {"tac"}},
           {"--priorities", kToServers, {priorities}},
           {"--algorithm", kToCollectives, {"tree"}},

@@ -5,6 +5,7 @@
 
 #include "core/base/bandwidth.h"
 #include "core/communication/parameter_servers.h"
+#include "core/communication/stream_services.h"
 #include "core/engine/program.h"
 #include "tests/core/engine/random_case.h"
 

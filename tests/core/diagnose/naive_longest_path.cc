@@ -79,6 +79,12 @@ class NaiveOrder {
       if (edge.after == op && edge.before == a.op && peer == a.worker && a.step == step)
         return true;
     }
+    for (const Gathering& gathering : job_.gatherings) {
+      const std::vector<OpIndex>& befores = gathering.befores;
+      if (gathering.after == op && a.step + (gathering.of_last_step ? 1 : 0) == step &&
+          std::find(befores.begin(), befores.end(), a.op) != befores.end())
+        return true;
+    }
     // Its step has not begun.
     if (a.step + 1 != step) return false;
     if (a.worker == worker) return true;

@@ -124,6 +124,22 @@ class RandomJobMaker {
       job.peer_edges.push_back(
           {.before = before, .after = Pick(before + 1, size - 1), .worker_offset = Pick(-2, 2)});
     }
+    AddGatherings(size, job);
+  }
+
+  // Of operations that meet nobody otherwise.
+  void AddGatherings(int32_t size, JobGraph& job) {
+    if (!joint_.empty() || Chance(50)) return;
+    for (OpIndex after = 1; after < size; ++after) {
+      const bool is_coupled =
+          std::any_of(job.couplings.begin(), job.couplings.end(),
+                      [&](const Coupling& coupling) { return coupling.op == after; });
+      if (is_coupled || !Chance(40)) continue;
+      Gathering gathering{.after = after, .of_last_step = Chance(50)};
+      const OpIndex before = Pick(0, gathering.of_last_step ? size - 1 : after - 1);
+      gathering.befores.push_back(before);
+      job.gatherings.push_back(std::move(gathering));
+    }
   }
 
   Random random_;

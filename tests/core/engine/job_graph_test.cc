@@ -33,7 +33,8 @@ Lanes AllRoles() {
 
 class RandomJob {
  public:
-  explicit RandomJob(uint64_t seed) : random_({seed, 21}), round_(Chance(60)) {}
+  explicit RandomJob(uint64_t seed)
+      : random_({seed, 21}), gatherings_random_({seed, 22}), round_(Chance(60)) {}
 
   JobGraph Make() {
     JobGraph job;
@@ -54,6 +55,7 @@ class RandomJob {
       job.peer_edges.push_back(
           {.before = before, .after = Pick(before + 1, size - 1), .worker_offset = Pick(-2, 2)});
     }
+    if (gatherings_random_.Below(2) == 0) AddGatherings(size, job);
     return job;
   }
 
@@ -118,7 +120,21 @@ class RandomJob {
     }
   }
 
+  // Of its own step what comes before it in every program.
+  void AddGatherings(int32_t size, JobGraph& job) {
+    const auto chance = [&](uint64_t percent) { return gatherings_random_.Below(100) < percent; };
+    for (OpIndex after = 1; after < size; ++after) {
+      if (!chance(30)) continue;
+      Gathering gathering{.after = after, .of_last_step = chance(50)};
+      for (OpIndex before = 0; before < (gathering.of_last_step ? size : after); ++before) {
+        if (chance(30)) gathering.befores.push_back(before);
+      }
+      if (!gathering.befores.empty()) job.gatherings.push_back(std::move(gathering));
+    }
+  }
+
   Random random_;
+  Random gatherings_random_;
   bool round_;
 };
 
@@ -133,6 +149,7 @@ std::vector<ChunkRecord> Sorted(std::vector<ChunkRecord> records, int32_t steps)
 TEST(JobGraphTest, RunsAsTheObviousSimulationSaysToTheTick) {
   int met = 0;
   int released = 0;
+  int gathered = 0;
   int slowed = 0;
   int of_several_programs = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
@@ -157,12 +174,14 @@ TEST(JobGraphTest, RunsAsTheObviousSimulationSaysToTheTick) {
     for (const double utilization : result->utilization) EXPECT_LE(utilization, 1 + 1e-9);
     met += job.couplings.empty() || job.workers() == 1 ? 0 : 1;
     released += job.peer_edges.empty() || job.workers() == 1 ? 0 : 1;
+    gathered += job.gatherings.empty() || job.workers() == 1 ? 0 : 1;
     slowed += job.slows_computation() ? 1 : 0;
     of_several_programs += job.programs.size() > 1 ? 1 : 0;
   }
   // Or the comparison says less than it claims.
   EXPECT_GT(met, 1000);
   EXPECT_GT(released, 800);
+  EXPECT_GT(gathered, 600);
   EXPECT_GT(slowed, 1000);
   EXPECT_GT(of_several_programs, 700);
 }

@@ -136,6 +136,7 @@ struct Coverage {
   int stopped = 0, rejoined_behind = 0, overtakings = 0, zero_length = 0, ties = 0,
       ties_of_one_worker = 0, ready_together = 0, unequal_rates = 0;
   int released_together = 0, stopped_at_arrival = 0;
+  int sums_awaited = 0;
   int uploads_while_downloading = 0, beyond_required = 0, other_roots = 0, downloads_that_wait = 0,
       forward_references = 0;
   int first_come = 0, waits_for_links = 0, arrivals_together = 0, first_come_on_two_links = 0;
@@ -224,6 +225,7 @@ void CountEvents(const NaiveResult& result, Coverage& coverage) {
   coverage.turns_ended += events.turns_ended > 0 ? 1 : 0;
   coverage.newcomers_first += events.newcomers_first > 0 ? 1 : 0;
   coverage.arrivals_together += events.arrivals_together > 0 ? 1 : 0;
+  coverage.sums_awaited += events.sums_awaited > 0 ? 1 : 0;
   coverage.uploads_while_downloading += events.uploads_while_downloading > 0 ? 1 : 0;
   coverage.beyond_required += events.beyond_required > 0 ? 1 : 0;
 }
@@ -278,9 +280,8 @@ void ExpectCovered(const Coverage& coverage) {
   EXPECT_LE(coverage.turned, kMaxTurned);
 }
 
-void CompareCase(uint64_t seed, Coverage& coverage) {
+void CompareCase(const RandomCase& random_case, uint64_t seed, Coverage& coverage) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
-  const RandomCase random_case = MakeRandomCase(seed);
   const JobGraph job = EngineJob(random_case);
   RunOptions options = EngineOptions(random_case, seed);
   KeptTrace trace;
@@ -320,9 +321,32 @@ class NaiveComparisonTest : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(NaiveComparisonTest, EverythingBeginsAndEndsWhenTheDefinitionSays) {
   Coverage coverage;
-  for (uint64_t i = 0; i < kCasesPerShard; ++i)
-    CompareCase(1 + GetParam() * kCasesPerShard + i, coverage);
+  for (uint64_t i = 0; i < kCasesPerShard; ++i) {
+    const uint64_t seed = 1 + GetParam() * kCasesPerShard + i;
+    CompareCase(MakeRandomCase(seed), seed, coverage);
+  }
   ExpectCovered(coverage);
+}
+
+// A thousand jobs of servers that sum.
+TEST_P(NaiveComparisonTest, SumsAreSentWhenTheUploadsOfAllWorkersAreThere) {
+  Coverage coverage;
+  for (uint64_t i = 0; i < kCasesPerShard; ++i) {
+    const uint64_t seed = 1 + GetParam() * kCasesPerShard + i;
+    CompareCase(MakeSummedCase(seed), seed, coverage);
+  }
+  EXPECT_GE(coverage.sums_awaited, 60);
+  EXPECT_GE(coverage.training, 40);
+  EXPECT_GE(coverage.any_graph, 40);
+  EXPECT_GE(coverage.several_servers, 45);
+  EXPECT_GE(coverage.windows, 40);
+  EXPECT_GE(coverage.first_come, 20);
+  EXPECT_GE(coverage.turns, 8);
+  EXPECT_GE(coverage.groups, 8);
+  EXPECT_GE(coverage.random, 10);
+  EXPECT_GE(coverage.by_rank, 6);
+  EXPECT_LE(coverage.amplified, kMaxAmplified);
+  EXPECT_LE(coverage.turned, kMaxTurned);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, NaiveComparisonTest, ::testing::Range(uint64_t{0}, kShards));

@@ -52,6 +52,46 @@ NaiveOperation Parsing(const NaiveOperation& transfer, const Exact& duration_ns)
           .durations_ns = std::vector<Exact>(transfer.durations_ns.size(), duration_ns)};
 }
 
+// All that an operation waits for, through others too.
+std::set<size_t> AllBefore(const Profile& profile, size_t operation) {
+  std::set<size_t> all;
+  std::vector<size_t> left{operation};
+  while (!left.empty()) {
+    const size_t at = left.back();
+    left.pop_back();
+    for (const int32_t earlier : profile.operations()[at].waiting_for) {
+      if (all.insert(static_cast<size_t>(earlier)).second)
+        left.push_back(static_cast<size_t>(earlier));
+    }
+  }
+  return all;
+}
+
+// The sum that each download brings: of all uploads, and work of servers, of its parameter that it
+// waits for, and of whatever it waits for itself; else of those of the step before.
+void AddSums(const Profile& profile, const std::vector<size_t>& place,
+             const std::vector<size_t>& result, std::vector<NaiveOperation>& graph) {
+  const std::vector<Operation>& operations = profile.operations();
+  for (size_t index = 0; index < operations.size(); ++index) {
+    if (operations[index].resource != Resource::kDownlink) continue;
+    const std::set<size_t> before = AllBefore(profile, index);
+    const std::vector<int32_t>& itself = operations[index].waiting_for;
+    std::set<size_t> own_step;
+    std::set<size_t> last_step;
+    for (size_t other = 0; other < operations.size(); ++other) {
+      const Resource resource = operations[other].resource;
+      if (resource != Resource::kUplink && resource != Resource::kParameterServer) continue;
+      const bool same = operations[other].parameter == operations[index].parameter;
+      const bool direct =
+          std::find(itself.begin(), itself.end(), static_cast<int32_t>(other)) != itself.end();
+      if (direct || (same && before.contains(other))) own_step.insert(result[other]);
+      if (same) last_step.insert(result[other]);
+    }
+    graph[place[index]].sum_of_last_step = own_step.empty();
+    graph[place[index]].sum_of = own_step.empty() ? last_step : own_step;
+  }
+}
+
 }  // namespace
 
 std::vector<NaiveOperation> MakeNaiveGraph(const Profile& profile, const Scenario& scenario) {
@@ -77,6 +117,8 @@ std::vector<NaiveOperation> MakeNaiveGraph(const Profile& profile, const Scenari
       graph[place[index]].waiting_for.insert(result[static_cast<size_t>(earlier)]);
     }
   }
+  if (scenario.servers().synchronization == Synchronization::kSummed && scenario.workers > 1)
+    AddSums(profile, place, result, graph);
   return graph;
 }
 

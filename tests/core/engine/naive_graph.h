@@ -25,6 +25,10 @@ struct NaiveOperation {
   std::vector<Exact> durations_ns;       // computations, at speed 1: one a recorded step
   std::vector<int64_t> recorded_end_ns;  // one a recorded step; transfers
   std::set<size_t> waiting_for;
+  // Where servers sum, of a download: what has to be over on every worker, in the same step or in
+  // the one before.
+  std::set<size_t> sum_of;
+  bool sum_of_last_step = false;
 };
 
 // In graph order, each parsing directly after its transfer.

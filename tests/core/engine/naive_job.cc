@@ -74,6 +74,7 @@ struct NaiveWorker {
   std::map<LaneIndex, RunningOp> running;
   std::map<LaneIndex, std::deque<OpIndex>> lines;
   std::set<OpIndex> at_meeting;  // kStepEnd among them
+  std::set<size_t> gatherings;   // that its step still waits for
   NaiveClock clock;
   std::vector<ChunkRecord> step_chunks;
 };
@@ -210,6 +211,7 @@ class NaiveJob {
     for (const PeerEdge& edge : job_.peer_edges) {
       if (edge.before == running.op) peer_ends_.push_back({w, worker.begun, edge});
     }
+    if (!job_.gatherings.empty()) ends_.push_back({w, worker.begun, running.op});
     if (--worker.left > 0) return ready;
     ++worker.ended;
     worker.is_in_step = false;
@@ -238,6 +240,11 @@ class NaiveJob {
     for (const PeerEdge& edge : job_.peer_edges) {
       if (!HasPeerEnded(w, worker.begun, edge)) ++worker.waits[Index(edge.after)];
     }
+    for (size_t i = 0; i < job_.gatherings.size(); ++i) {
+      if (IsGathered(i, worker.begun)) continue;
+      ++worker.waits[Index(job_.gatherings[i].after)];
+      worker.gatherings.insert(i);
+    }
     std::vector<OpIndex> roots;
     for (OpIndex op = 0; op < worker.program->size(); ++op) {
       if (worker.program->dependency_count(op) == 0 && worker.waits[Index(op)] == 0)
@@ -252,6 +259,17 @@ class NaiveJob {
   }
   bool HasPeerEnded(size_t w, int32_t step, const PeerEdge& edge) const {
     return past_ends_.count({PeerOf(w, edge), step, edge.before}) > 0;
+  }
+
+  // True if every worker has ended what the operation of that step waits for.
+  bool IsGathered(size_t i, int32_t step) const {
+    const int32_t of_step = job_.gatherings[i].of_last_step ? step - 1 : step;
+    for (size_t w = 0; w < workers_.size() && of_step > 0; ++w) {
+      for (const OpIndex before : job_.gatherings[i].befores) {
+        if (all_ends_.count({w, of_step, before}) == 0) return false;
+      }
+    }
+    return true;
   }
 
   std::optional<size_t> CouplingOf(size_t w, OpIndex op) const {
@@ -294,7 +312,7 @@ class NaiveJob {
   }
 
   bool ReleasePeers() {
-    if (peer_ends_.empty()) return false;
+    if (peer_ends_.empty() && ends_.empty()) return false;
     std::map<size_t, std::vector<OpIndex>> released;
     const std::vector<PeerEnd> ends = std::exchange(peer_ends_, {});
     for (const PeerEnd& end : ends) {
@@ -306,6 +324,14 @@ class NaiveJob {
       }
     }
     for (const PeerEnd& end : ends) past_ends_.insert({end.worker, end.step, end.edge.before});
+    for (const auto& end : std::exchange(ends_, {})) all_ends_.insert(end);
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      std::erase_if(workers_[w].gatherings, [&](size_t i) {
+        const bool gathered = IsGathered(i, workers_[w].begun);
+        if (gathered) released[w].push_back(job_.gatherings[i].after);
+        return gathered;
+      });
+    }
     for (auto& [w, ops] : released) {
       std::vector<OpIndex> ready;
       std::sort(ops.begin(), ops.end());
@@ -349,6 +375,8 @@ class NaiveJob {
   std::vector<std::pair<size_t, LaneIndex>> starting_;
   std::vector<PeerEnd> peer_ends_;  // of this instant, not yet told
   std::set<std::tuple<size_t, int32_t, OpIndex>> past_ends_;
+  std::vector<std::tuple<size_t, int32_t, OpIndex>> ends_;  // of this instant, not yet told
+  std::set<std::tuple<size_t, int32_t, OpIndex>> all_ends_;
   std::vector<ChunkRecord> chunks_;
 };
 

@@ -51,7 +51,10 @@ struct Worker {
   std::map<size_t, std::set<size_t>>
       waiting;  // what each operation that has not begun still waits for
   std::set<size_t> unfinished;
-  size_t recorded = 0;  // the step it runs
+  std::set<size_t> awaits_sum;                // of those that have not begun
+  std::set<std::pair<size_t, size_t>> ended;  // step, operation
+  std::set<std::pair<size_t, size_t>> known;  // of those, to all workers
+  size_t recorded = 0;                        // the step it runs
   std::map<size_t, int64_t> ranks;
   size_t begun = 0;  // steps
   std::vector<Exact> ends;
@@ -236,7 +239,7 @@ class NaiveSimulation {
   void Settle() {
     events_.instants += 1;
     CountTies();
-    for (bool again = true; again;) {
+    for (bool again = true; again; again = again || BringSums()) {
       again = false;
       for (size_t w = 0; w < workers_.size(); ++w) {
         CompleteChunks(workers_[w]);
@@ -248,6 +251,42 @@ class NaiveSimulation {
       }
       for (Worker& worker : workers_) again = Choose(worker) || again;
     }
+  }
+
+  // When nothing else happens any more at this instant: what waits for sums that are there now
+  // gets in line. True if any did.
+  bool BringSums() {
+    bool any = false;
+    for (Worker& worker : workers_) worker.known = worker.ended;
+    for (Worker& worker : workers_) {
+      std::set<size_t> ready;
+      for (auto it = worker.awaits_sum.begin(); it != worker.awaits_sum.end();) {
+        if (!IsSummed(graph_[*it], worker.begun - 1)) {
+          ++it;
+          continue;
+        }
+        if (worker.waiting.at(*it).empty()) ready.insert(*it);
+        events_.sums_awaited += worker.waiting.at(*it).empty() ? 1 : 0;
+        it = worker.awaits_sum.erase(it);
+      }
+      any = any || !ready.empty();
+      Enqueue(worker, ready);
+    }
+    for (Worker& worker : workers_) {
+      if (any) Choose(worker);
+    }
+    return any;
+  }
+
+  // In a worker's step, from 0.
+  bool IsSummed(const NaiveOperation& download, size_t step) const {
+    if (download.sum_of_last_step && step == 0) return true;
+    const size_t of_step = download.sum_of_last_step ? step - 1 : step;
+    return std::all_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
+      return std::all_of(download.sum_of.begin(), download.sum_of.end(), [&](size_t before) {
+        return worker.known.contains({of_step, before});
+      });
+    });
   }
 
   void CountTies() {
@@ -283,8 +322,10 @@ class NaiveSimulation {
         continue;
       }
       worker.unfinished.erase(chunk.stream.operation);
+      worker.ended.insert({worker.ends.size(), chunk.stream.operation});
       for (auto& [operation, others] : worker.waiting) {
         if (others.erase(chunk.stream.operation) == 0 || !others.empty()) continue;
+        if (worker.awaits_sum.contains(operation)) continue;
         ready.insert(operation);
         released_by[LaneOf(worker, operation)].insert(chunk.stream.operation);
       }
@@ -323,7 +364,7 @@ class NaiveSimulation {
   bool MayBegin(const Worker& worker) const {
     if (worker.begun == 0) return worker.offset_ns <= now_;
     if (worker.begun > worker.ends.size()) return false;
-    if (scenario_.servers().synchronization == Synchronization::kAsynchronous) return true;
+    if (scenario_.servers().synchronization != Synchronization::kSynchronous) return true;
     // Whoever has begun another step already has seen all the others end this one.
     return std::all_of(workers_.begin(), workers_.end(), [&worker](const Worker& other) {
       return other.ends.size() >= worker.begun;
@@ -339,7 +380,10 @@ class NaiveSimulation {
     for (size_t operation = 0; operation < graph_.size(); ++operation) {
       worker.unfinished.insert(operation);
       worker.waiting[operation] = graph_[operation].waiting_for;
-      if (graph_[operation].waiting_for.empty()) ready.insert(operation);
+      if (!graph_[operation].sum_of.empty() && !IsSummed(graph_[operation], worker.begun - 1))
+        worker.awaits_sum.insert(operation);
+      else if (graph_[operation].waiting_for.empty())
+        ready.insert(operation);
     }
     Enqueue(worker, ready);
   }

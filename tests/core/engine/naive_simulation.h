@@ -54,6 +54,7 @@ struct NaiveEvents {
   int turns_ended = 0;        // on a link that is served in turns
   int newcomers_first = 0;    // turns of a worker that was idle, with others that were not waiting
   int uploads_while_downloading = 0;
+  int sums_awaited = 0;     // downloads that only a sum kept from their lane
   int beyond_required = 0;  // steps ended by workers that had ended all of theirs
 };
 

@@ -23,8 +23,12 @@ constexpr int64_t kRoundNs = 1'000'000;
 
 class CaseMaker {
  public:
-  explicit CaseMaker(uint64_t seed)
-      : random_({seed, 7}), turns_random_({seed, 8}), sharing_random_({seed, 9}) {}
+  explicit CaseMaker(uint64_t seed, bool sums = false)
+      : random_({seed, 7}),
+        turns_random_({seed, 8}),
+        sharing_random_({seed, 9}),
+        sums_(sums),
+        applies_sums_(sums && seed % 2 == 0) {}
 
   RandomCase Make() {
     round_ = Chance(50);
@@ -89,7 +93,9 @@ class CaseMaker {
     std::vector<int> servers;
     for (int p = 0; p < parameters; ++p) {
       servers.push_back(Pick(0, draft_.parameter_servers - 1));
-      downloads.push_back(Add(Resource::kDownlink, servers.back(), {}, Parameter(p)));
+      downloads.push_back(applies_sums_
+                              ? Add(Resource::kWorker, 0, {}, "")
+                              : Add(Resource::kDownlink, servers.back(), {}, Parameter(p)));
     }
     int32_t last = Add(Resource::kWorker, 0, {}, "");  // the batch
     for (int p = 0; p < parameters; ++p) {
@@ -113,7 +119,10 @@ class CaseMaker {
 
   void AddUpload(int server, int32_t gradient, const std::string& parameter) {
     const int32_t upload = Add(Resource::kUplink, server, {gradient}, parameter);
-    Add(Resource::kParameterServer, server, {upload}, parameter);
+    const int32_t sum = Add(Resource::kParameterServer, server, {upload}, parameter);
+    if (!applies_sums_) return;
+    const int32_t download = Add(Resource::kDownlink, server, {sum}, parameter);
+    Add(Resource::kWorker, 0, {download}, "");
   }
 
   // Any operations that wait for any others without a cycle.
@@ -170,6 +179,7 @@ class CaseMaker {
     asked.servers().servers = !crowded_ && Chance(30) ? Pick(1, 3) : draft_.parameter_servers;
     asked.bandwidth_bytes_per_second = Bandwidth();
     if (Chance(40)) asked.servers().synchronization = Synchronization::kSynchronous;
+    if (sums_) asked.servers().synchronization = Synchronization::kSummed;
     if (Chance(60)) {
       SetWindow(asked, round_ ? kRoundBytes * Pick(1, crowded_ ? 1 : 3)
                               : static_cast<int64_t>(1 + random_.Below(800'000)));
@@ -270,6 +280,8 @@ class CaseMaker {
   Random random_;
   Random turns_random_;
   Random sharing_random_;
+  const bool sums_;
+  const bool applies_sums_;  // where it is shaped as training
   bool round_ = false;
   bool crowded_ = false;  // round, small, few workers: nearly every instant has several ends
   bool training_ = false;
@@ -279,6 +291,7 @@ class CaseMaker {
 }  // namespace
 
 RandomCase MakeRandomCase(uint64_t seed) { return CaseMaker(seed).Make(); }
+RandomCase MakeSummedCase(uint64_t seed) { return CaseMaker(seed, /*sums=*/true).Make(); }
 
 JobGraph EngineJob(const RandomCase& random_case) {
   const Scenario& scenario = random_case.scenario;

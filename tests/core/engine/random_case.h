@@ -27,6 +27,9 @@ struct RandomCase {
 
 // The same case for the same seed, everywhere.
 RandomCase MakeRandomCase(uint64_t seed);
+// With servers that sum, and in half of the training steps downloads of sums that the workers apply
+// themselves.
+RandomCase MakeSummedCase(uint64_t seed);
 
 // The job of a case, and how the engine runs it, step ends kept.
 JobGraph EngineJob(const RandomCase& random_case);

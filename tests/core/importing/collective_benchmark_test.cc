@@ -109,6 +109,39 @@ TEST(CollectiveBenchmarkTest, WhatLaunchersAndLibrariesPrintIsPassedOver) {
   }
 }
 
+// As many as the log itself says somewhere, if not where the benchmark says it.
+TEST(CollectiveBenchmarkTest, WorkersAreCountedWhereverTheLogTellsThem) {
+  const auto workers_of = [](const std::string& text) {
+    const auto measured = ReadCollectiveBenchmark(text, {});
+    return measured.ok() ? measured->front().workers : 0;
+  };
+  const std::string table = "# Size  Avg Latency(us)\n1024  10.5\n2048  12\n";
+  const std::string osu = "# OSU MPI Allreduce Latency Test v7.0\n" + table;
+  EXPECT_EQ(workers_of(osu), 0);
+  EXPECT_EQ(workers_of("$ mpirun -n 144 -N 36 --hostfile h /opt/osu_allreduce\n" + osu), 144);
+  EXPECT_EQ(workers_of("/usr/bin/mpiexec --x y -np 6 osu_allreduce\n\n" + osu), 6);
+  // Nodes are not processes, nor does an earlier command say anything of this one.
+  EXPECT_EQ(workers_of("mpirun -np 8 other\nsrun -N 2 osu_allreduce\n" + osu), 0);
+  EXPECT_EQ(workers_of("mpirun -np eight osu_allreduce\n" + osu), 0);
+  // Intel's says it itself.
+  EXPECT_EQ(workers_of("mpirun -np 8 IMB-MPI1\n# Benchmarking Allreduce \n# #processes = 4 \n"
+                       " #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+                       " 1024  40  9.0  11.0  10.0\n"),
+            4);
+  // The first lines of the ranks are cut off.
+  std::string ranks;
+  for (int rank = 2; rank < 4; ++rank)
+    absl::StrAppend(&ranks, "#  Rank  ", rank, " Group  0 Pid 9 on node device 0 [0x00] V100\n");
+  const std::string rows = Printed({}, kRows);
+  const std::string without = Printed({.workers = 0}, kRows);
+  EXPECT_EQ(workers_of(rows), 4);
+  EXPECT_EQ(workers_of(absl::StrReplaceAll(
+                without, {{"# Using devices\n", absl::StrCat("# Using devices\n", ranks)}})),
+            4);
+  EXPECT_EQ(workers_of(without), 0);
+  EXPECT_EQ(workers_of("a:1:2 [0] NCCL INFO comm 0x5 rank 0 nranks 4 cudaDev 0\n" + without), 4);
+}
+
 TEST(CollectiveBenchmarkTest, OptionsSayWhatTheTextDoesNot) {
   const std::string text = Printed({.workers = 1, .bus_share = 0}, {{1024, 20, 20}});
   EXPECT_THAT(Told(ReadCollectiveBenchmark(text, {}).status()), HasSubstr("workers"));
@@ -129,7 +162,7 @@ TEST(CollectiveBenchmarkTest, BrokenLinesAreNamed) {
   const std::pair<std::string, const char*> cases[] = {
       {Printed({.wrong = "3"}, kRows), "3 wrong values"},
       {absl::StrReplaceAll(good, {{"1000.00", "1.00"}}), "are the units others?"},
-      {absl::StrReplaceAll(good, {{"1000.00", "x"}, {"1100.00", "-"}}), "\"-\" is no time"},
+      {absl::StrReplaceAll(good, {{"1000.00", "x"}, {"1100.00", "-"}}), "\"-\" is not a time"},
       {good.substr(0, good.find("1000.00")), "the line is cut short"},
       {"nothing of the kind\n", "what nccl-tests, rccl-tests or the MPI benchmarks"},
       {"", "what nccl-tests, rccl-tests or the MPI benchmarks"}};
@@ -176,9 +209,9 @@ TEST(CollectiveBenchmarkTest, FaultsOfPointsAreAtTheirLineOrPlace) {
       {"kind,workers,size_bytes,seconds\nALL_REDUCE,4,1,-1\n", {"line 2", "-1 seconds"}},
       {"kind,workers,size_bytes,seconds\nALL_REDUCE,4,1,nan\n", {"line 2", "nan seconds"}},
       {"kind,workers,size_bytes,seconds\n", {"recording", "no points"}},
-      {R"({"measured": [1]})", {"measured[0]", "no object"}},
+      {R"({"measured": [1]})", {"measured[0]", "not an object"}},
       {"[{\"kind\": \"ALL_REDUCE\", \"workers\": 1.5}]",
-       {"measured[0]", "\"1.5\" is no number of workers"}},
+       {"measured[0]", "\"1.5\" is not a number of workers"}},
       {"[{\"kind\": {}}]", {"measured[0]", "kind \"\""}},
       {"{\"points\": []}", {"recording", "no objects with a size and times"}},
       {"[{", {"recording", "no JSON"}}};

@@ -78,7 +78,7 @@ TEST(LayerGraphTest, EveryFaultIsReportedAtItsLine) {
                                           "line 5", "line 9", "line 11"));
   EXPECT_THAT(parsed.faults[1].description, HasSubstr("node1 is already on line 1"));
   EXPECT_THAT(parsed.faults[3].description, HasSubstr("data loading, which has no parameters"));
-  EXPECT_THAT(parsed.faults[4].description, HasSubstr("node9 is no layer"));
+  EXPECT_THAT(parsed.faults[4].description, HasSubstr("node9 is not a layer"));
   EXPECT_THAT(parsed.faults[5].description, HasSubstr("node1 feeds itself"));
   EXPECT_THAT(parsed.faults[6].description, HasSubstr("already on line 8"));
   EXPECT_THAT(parsed.faults[7].description, HasSubstr("data loading, which waits for nothing"));

@@ -87,7 +87,7 @@ TEST(LayerProfileTest, NotesSayWhatWasFoundLeftOutAndAssumed) {
   EXPECT_THAT(notes, Contains("Found 4 layers, 2 of them with parameters, 0.00 MiB in all."));
   EXPECT_THAT(notes,
               Contains("Found 6.500 ms of forward and 8.500 ms of backward computation a step."));
-  EXPECT_THAT(notes, Contains("Left out: data loading (node1), 635.900 ms a step, which is no "
+  EXPECT_THAT(notes, Contains("Left out: data loading (node1), 635.900 ms a step, which is not a "
                               "computation of the model."));
   EXPECT_THAT(notes, Contains(HasSubstr("one variable")));
   EXPECT_THAT(notes, Contains(HasSubstr("2e+10 bytes per second")));

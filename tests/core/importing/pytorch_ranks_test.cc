@@ -93,12 +93,43 @@ TEST(PyTorchRanksTest, TakesTheRankOfTheName) {
   ExpectRefused(made.texts, "recordings[0]", "neither it nor its name (rank3.json) says its rank");
 }
 
+// Ranks 0 and 2 of three, of which the last is slow: clocks and times are as with all of them.
+TEST(PyTorchRanksTest, SomeOfTheRanksAreASample) {
+  const RankTraces made =
+      WriteRankTraces({.straggler = 1.5, .clock_offsets_ns = {0, 5'000, -7'000}});
+  const absl::StatusOr<MultiRankRecording> all = Import(made.texts);
+  const absl::StatusOr<MultiRankRecording> sample = Import({made.texts[0], made.texts[2]});
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(all->job_workers, 0);
+  EXPECT_FALSE(all->profile.recording()->is_sample());
+  EXPECT_EQ(sample->job_workers, 3);
+  EXPECT_TRUE(sample->profile.recording()->is_sample());
+  EXPECT_EQ(sample->profile.recording()->size(), 3);
+  EXPECT_EQ(sample->workers, (std::vector<std::string>{"rank 0", "rank 2"}));
+  EXPECT_THAT(sample->notes.back(), HasSubstr("A sample: 2 of the job's 3 ranks."));
+  for (int32_t step = 0; step < sample->step_count(); ++step) {
+    for (size_t i = 0; i < sample->collectives.size(); ++i)
+      EXPECT_EQ(sample->run(step, i, 1), all->run(step, i, 2));
+  }
+  // The slowest is among them, so its collectives waited for nobody else: the points are the same,
+  // and of as many workers as the job had.
+  EXPECT_EQ(MeasuredCollectivesOf(*sample->profile.recording()),
+            MeasuredCollectivesOf(*all->profile.recording()));
+  EXPECT_EQ(MeasuredCollectivesOf(*sample->profile.recording()).front().workers, 3);
+}
+
 TEST(PyTorchRanksTest, NamesTheFirstDifference) {
   const RankTraces made = WriteRankTraces({});
   ExpectRefused({made.texts[0], made.texts[1], made.texts[1]}, "recordings[2]",
                 "rank 1 is in recordings[1], too");
-  ExpectRefused({made.texts[0], made.texts[1]}, "recordings[0]",
-                "rank 0 is one of 3 workers, and 2 traces were given");
+  const std::string of_four =
+      absl::StrReplaceAll(made.texts[1], {{R"("world_size": 3)", R"("world_size": 4)"}});
+  ExpectRefused({made.texts[0], of_four, made.texts[2]}, "recordings[1]",
+                "rank 1 is one of 4 workers, and rank 0 one of 3");
+  const std::string beyond = absl::StrReplaceAll(made.texts[1], {{R"("rank": 1)", R"("rank": 3)"}});
+  ExpectRefused({made.texts[0], beyond}, "recordings[1]",
+                "rank 3 is not below 3, the number of workers that its recording says");
   ExpectRefused({made.texts[0]}, "recordings", "1 traces are not from 2 to 128");
   const auto with = [&](const RankTracesForm& form) {
     return std::vector<std::string>{made.texts[0], made.texts[1], WriteRankTraces(form).texts[2]};

@@ -255,7 +255,7 @@ TEST(PyTorchTraceTest, WhatIsMissingIsNamedWithWhatToRecord) {
       {R"({"events": []})", "no traceEvents"},
       {good.substr(0, good.size() / 2), "cut short"},
       {absl::StrReplaceAll(good, {{"gloo:all_reduce", "gloo:_all_gather_base"}}), "FSDP"},
-      {absl::StrReplaceAll(good, {{"\"ts\": ", "\"ts\": 9"}}), "is no time"},
+      {absl::StrReplaceAll(good, {{"\"ts\": ", "\"ts\": 9"}}), "is not a time"},
       {"gradients", "no JSON"}};
   for (const auto& [text, expected] : cases) {
     const absl::StatusOr<ImportedProfile> imported = Import(text);

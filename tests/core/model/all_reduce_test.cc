@@ -275,7 +275,7 @@ TEST(AllReduceTest, GroupsOfAProfileOfServersNameItsUploads) {
   const std::vector<Fault> faults = FaultsOf({.groups = Groups({{"pull"}})}, 4, profile);
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].field, "all_reduce.groups.groups[0].operations[0]");
-  EXPECT_THAT(faults[0].description, HasSubstr(R"("pull" is no gradient)"));
+  EXPECT_THAT(faults[0].description, HasSubstr(R"("pull" is not a gradient)"));
 }
 
 TEST(AllReduceTest, GroupsHoldEveryGradientOnceInGraphOrder) {
@@ -285,9 +285,9 @@ TEST(AllReduceTest, GroupsHoldEveryGradientOnceInGraphOrder) {
     std::string says;
   } cases[] = {
       {Groups({{"gradient", "nothing"}, {"other"}}), "[0].operations[1]",
-       R"("nothing" is no operation of the profile)"},
+       R"("nothing" is not an operation of the profile)"},
       {Groups({{"gradient"}, {"backward"}, {"other"}}), "[1].operations[0]",
-       R"("backward" is no gradient that is all-reduced)"},
+       R"("backward" is not a gradient that is all-reduced)"},
       {Groups({{"gradient"}, {"other", "gradient"}}), "[1].operations[1]",
        R"("gradient" is groups[0].operations[0], too)"},
       {Groups({{"gradient"}, {}, {"other"}}), "[1].operations", "empty"},
@@ -483,7 +483,7 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
         .workers_per_rack = 6,
         .rack_bandwidth_bytes_per_second = 1e9},
        "workers_per_rack",
-       "6 is no multiple of the 4 workers of a node"},
+       "6 is not a multiple of the 4 workers of a node"},
       {{.algorithm = CollectiveAlgorithm::kNccl, .nccl = Nccl{.channels = 65}},
        "nccl.channels",
        "65"},
@@ -553,7 +553,7 @@ TEST(AllReduceTest, AProfileOfAllReducesMayBeAskedAboutAgainstServersWhereParame
   ProfileDraft broadcast = draft;
   broadcast.operations[at].collective = Collective::kBroadcast;
   EXPECT_THAT(faults_of(broadcast, {.servers = 1}),
-              ::testing::ElementsAre(HasSubstr("is no ALL_REDUCE")));
+              ::testing::ElementsAre(HasSubstr("is not an ALL_REDUCE")));
   ProfileDraft streams = draft;
   streams.operations.push_back({.name = "aside", .resource = Resource::kWorker, .stream = 1});
   for (RecordedStep& step : streams.steps) {

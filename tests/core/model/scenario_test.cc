@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
          "parameter_servers.transfer_priorities",
          "1 given, and another transfer_order than EXPLICIT"},
         {"RankOfNoTransfer", Asked({.transfer_priorities = {{"forward", 0}}}),
-         "parameter_servers.transfer_priorities[\"forward\"]", "\"forward\" is no transfer"},
+         "parameter_servers.transfer_priorities[\"forward\"]", "\"forward\" is not a transfer"},
         {"NegativeRank", Asked({.transfer_priorities = {{"recv", -4}}}),
          "parameter_servers.transfer_priorities[\"recv\"]", "-4 is a negative rank"},
         {"OffsetsForOthers",

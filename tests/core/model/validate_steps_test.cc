@@ -89,6 +89,9 @@ TEST(ValidateStepsTest, EveryRuleOfARecordingHasItsPath) {
   const std::vector<std::pair<std::string, Change>> cases = {
       {"recording.workers", [](auto&, auto& r) { r.workers.pop_back(); }},
       {"recording.workers", [](auto&, auto& r) { r.workers.resize(129); }},
+      {"recording.job_workers", [](auto&, auto& r) { r.job_workers = 1; }},
+      {"recording.job_workers", [](auto&, auto& r) { r.job_workers = kMaxJobWorkers + 1; }},
+      {"recording.job_workers", [](auto&, auto& r) { r.job_workers = -1; }},
       {"recording.collectives",
        [](auto&, auto& r) {
          r.collectives.clear();

@@ -28,6 +28,8 @@ TEST(RunKeyTest, EverythingThatChangesARunChangesItsKey) {
       [](Subject& s) { s.scenario.servers().parsing_overhead.seconds = 1; },
       [](Subject& s) { s.scenario.servers().parsing_overhead.seconds_per_byte = 1; },
       [](Subject& s) { s.scenario.servers().synchronization = Synchronization::kSynchronous; },
+      [](Subject& s) { s.scenario.servers().synchronization = Synchronization::kSummed; },
+      [](Subject& s) { s.scenario.servers().partition_bytes = 100; },
       [](Subject& s) { s.scenario.servers().multiplexing = Window{.bytes = 5}; },
       [](Subject& s) { s.scenario.servers().multiplexing = Window{.bytes = 7}; },
       [](Subject& s) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -116,6 +117,52 @@ TEST(RunEstimateTest, CompletionsAtOneInstantAreNotCutApart) {
   }
   result.measured = true;
   EXPECT_NEAR(EstimateOf(result, true).steps_per_second, 4000, 1e-6);
+}
+
+CompletionSeries SeriesWith(const std::vector<int64_t>& seconds, int64_t stride = 1) {
+  CompletionSeries series(stride);
+  for (const int64_t second : seconds) series.Add(Instant{} + FromSeconds(second), stride);
+  return series;
+}
+
+TEST(SeriesTest, WindowsAddUpToAllStepsAndTellASlowBegin) {
+  // One step in 10 s, then four more in another 10.
+  const CompletionSeries series = SeriesWith({10, 13, 15, 18, 20});
+  const std::vector<ThroughputPoint> told = SeriesOf(series, /*examples=*/8, /*points=*/2);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_DOUBLE_EQ(told[0].end_seconds, 10);
+  EXPECT_DOUBLE_EQ(told[0].examples_per_second, 0.8);
+  EXPECT_DOUBLE_EQ(told[1].end_seconds, 20);
+  EXPECT_DOUBLE_EQ(told[1].examples_per_second, 3.2);
+}
+
+TEST(SeriesTest, ThroughputIsEvenBetweenTwoMarks) {
+  const std::vector<ThroughputPoint> told = SeriesOf(SeriesWith({4, 12}, 3), 1, 2);
+  ASSERT_EQ(told.size(), 2u);
+  // Three steps by 4 s, a quarter of the next three by 6 s.
+  EXPECT_DOUBLE_EQ(told[0].examples_per_second, 3.75 / 6);
+  EXPECT_DOUBLE_EQ(told[1].examples_per_second, 2.25 / 6);
+}
+
+TEST(SeriesTest, ThereAreNoMoreWindowsThanMarksAndNoneWithoutAny) {
+  EXPECT_EQ(SeriesOf(SeriesWith({1, 2, 3}), 1, 200).size(), 3u);
+  EXPECT_TRUE(SeriesOf(SeriesWith({}), 1, 200).empty());
+  EXPECT_TRUE(SeriesOf(SeriesWith({1, 2, 3}), 1, 0).empty());
+}
+
+TEST(SeriesTest, AThinnedSeriesHasTheSameStepsAtItsMarks) {
+  for (const int64_t count : {1, 199, 200, 201, 1999}) {
+    std::vector<int64_t> seconds;
+    for (int64_t i = 1; i <= count; ++i) seconds.push_back(10 * i + i % 7);
+    const CompletionSeries thinned = Thinned(SeriesWith(seconds, 4));
+    ASSERT_LE(thinned.marks().size(), 200u);
+    EXPECT_GE(thinned.marks().size(), std::min<size_t>(100, seconds.size()));
+    const int64_t together = thinned.stride() / 4;
+    for (size_t i = 0; i < thinned.marks().size(); ++i) {
+      EXPECT_EQ(ToSeconds(thinned.marks()[i] - Instant{}),
+                static_cast<double>(seconds[(i + 1) * static_cast<size_t>(together) - 1]));
+    }
+  }
 }
 
 }  // namespace

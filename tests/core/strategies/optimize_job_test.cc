@@ -54,8 +54,12 @@ TEST(OptimizeJobTest, IsNeverWorseThanAnyDefaultOnTheZoo) {
       if (fuses) draft.fused_share = kDproFusedShare;
       const StrategyAnswer answer = Optimized(profile, draft);
       const double found = answer.prediction.examples_per_second;
-      for (const char* name : {"AS_RECORDED", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "NO_FUSION"})
-        EXPECT_GE(found, Compared(answer, name).examples_per_second * (1 - 1e-9)) << model << name;
+      for (const ComparedStrategy& other : answer.compared)
+        EXPECT_GE(found, other.examples_per_second * (1 - 1e-9)) << model << other.name;
+      for (const char* name : {"AS_RECORDED", "DDP_BUCKETS", "HOROVOD", "HOROVOD_64MB_5MS",
+                               "HOROVOD_128MB_1MS", "MG_WFBP", "NO_FUSION"})
+        EXPECT_FALSE(Compared(answer, name).rests_on_share) << model << name;
+      EXPECT_EQ(answer.rests_on_share, fuses) << model;
       EXPECT_GE(found, answer.as_recorded.examples_per_second);
       std::printf(
           "%-13s %-9s as recorded %7.1f, ddp %7.1f, horovod %7.1f, mg-wfbp %7.1f, none "
@@ -69,6 +73,8 @@ TEST(OptimizeJobTest, IsNeverWorseThanAnyDefaultOnTheZoo) {
         EXPECT_FALSE(answer.lower_bound_seconds.has_value());
         EXPECT_FALSE(answer.why_no_bound.empty());
         EXPECT_FALSE(answer.fused.empty());
+        EXPECT_TRUE(Compared(answer, "XLA_FUSE_ALL").rests_on_share);
+        EXPECT_THAT(answer.reason, HasSubstr("it rests on the assumed share of 0.8"));
       } else {
         ASSERT_TRUE(answer.lower_bound_seconds.has_value());
         EXPECT_GE(answer.prediction.step_time.mean, *answer.lower_bound_seconds * (1 - 1e-9));
@@ -83,6 +89,43 @@ TEST(OptimizeJobTest, IsNeverWorseThanAnyDefaultOnTheZoo) {
       }
     }
   }
+}
+
+// dPRO, 7.1: tensors are fused in intervals of 5 ms, up to 64 MB.
+TEST(OptimizeJobTest, HorovodsOwnSettingsAreJudgedAsTheScenariosAre) {
+  const Profile profile = Zoo("resnet50");
+  const StrategyAnswer answer = Optimized(profile, DraftOf(8, 2e-5));
+  const auto asked = [&](int64_t bytes, double seconds) {
+    StrategyDraft draft = DraftOf(8, 2e-5);
+    AllReduceDraft& job = draft.scenario.all_reduce.has_value()
+                              ? *draft.scenario.all_reduce
+                              : draft.scenario.all_reduce.emplace();
+    job.fusion = HorovodDraft{.fusion_bytes = bytes, .cycle_seconds = seconds};
+    return Optimized(profile, draft).as_recorded.examples_per_second;
+  };
+  EXPECT_DOUBLE_EQ(Compared(answer, "HOROVOD_64MB_5MS").examples_per_second,
+                   asked(64 << 20, 0.005));
+  EXPECT_DOUBLE_EQ(Compared(answer, "HOROVOD_128MB_1MS").examples_per_second,
+                   asked(128 << 20, 0.001));
+  EXPECT_LT(Compared(answer, "HOROVOD_64MB_5MS").examples_per_second,
+            Compared(answer, "HOROVOD_128MB_1MS").examples_per_second);
+}
+
+// dPRO, 2.2: fusing all of the backward pass delays what could have been sent.
+TEST(OptimizeJobTest, FusingEverythingHidesNoGradientBehindComputation) {
+  const Profile profile = Zoo("vgg16");
+  StrategyDraft draft = DraftOf(8, 2e-5);
+  draft.fused_share = 1;  // so fusing saves nothing
+  const StrategyAnswer answer = Optimized(profile, draft);
+  EXPECT_LT(Compared(answer, "XLA_FUSE_ALL").examples_per_second,
+            Compared(answer, "NO_FUSION").examples_per_second);
+  // A table that does not name all that could be fused does not say what that costs.
+  StrategyDraft measured = DraftOf(8, 2e-5);
+  measured.fused_costs = {
+      {.operations = {"forward/features.0", "forward/features.1"}, .seconds = 1e-6}};
+  const StrategyAnswer by_table = Optimized(profile, measured);
+  for (const ComparedStrategy& other : by_table.compared) EXPECT_NE(other.name, "XLA_FUSE_ALL");
+  EXPECT_FALSE(by_table.rests_on_share);
 }
 
 TEST(OptimizeJobTest, TheSameQuestionHasTheSameAnswer) {

@@ -422,6 +422,30 @@ TEST(ServerStrategiesTest, IsNeverWorseThanAsRecordedOrBytePsOnTheZoo) {
   }
 }
 
+TEST(ServerStrategiesTest, ByLayerWhatTheFirstLayerNeedsGoesFirstThereAndBack) {
+  LayeredJob job{.forward_ns = {{1000, 1000, 1000}}, .backward_ns = {{1000, 1000, 1000}}};
+  for (int32_t layer = 0; layer < 3; ++layer) {
+    job.tensors.push_back({.parameter = absl::StrCat("v", layer),
+                           .bytes = 1000,
+                           .layers = {layer},
+                           .update_ns = {30}});
+  }
+  const Profile profile = ProfileOf(job);
+  const StrategyQuery query =
+      ResolveStrategies(profile, DraftOf(2, 1, Synchronization::kSummed, 0)).value();
+  Strategy strategy = NothingFused(profile);
+  strategy.by_layer = true;
+  strategy.tensors.front().partitions = 2;  // of the last layer
+  const AppliedStrategy applied =
+      Apply(profile, query.scenario, strategy, FusionCosts(profile, {}, std::nullopt)).value();
+  EXPECT_EQ(applied.scenario.servers().transfer_order, TransferOrder::kExplicit);
+  using ::testing::Pair;
+  EXPECT_THAT(applied.scenario.servers().transfer_priorities,
+              ::testing::ElementsAre(Pair("recv/v0", 0), Pair("recv/v1", 1), Pair("recv/v2", 2),
+                                     Pair("recv/v2#2", 3), Pair("send/v0", 0), Pair("send/v1", 1),
+                                     Pair("send/v2", 2), Pair("send/v2#2", 3)));
+}
+
 TEST(ServerStrategiesTest, WhatIsTooLargeTogetherStaysApart) {
   LayeredJob job{.forward_ns = {{1000, 1000, 1000}}, .backward_ns = {{1000, 1000, 1000}}};
   for (int32_t layer = 0; layer < 3; ++layer) {

@@ -10,6 +10,7 @@
 
 #include "core/base/index.h"
 #include "core/predict/throughput.h"
+#include "core/strategies/baselines.h"
 #include "core/strategies/strategy_query.h"
 #include "core/zoo/model_zoo.h"
 #include "tests/core/strategies/chain_job.h"
@@ -163,6 +164,47 @@ TEST(ApplyTest, TheSameStrategyTwiceIsTheSame) {
     const auto kept = Apply(once->profile, once->scenario, nothing, then);
     ASSERT_TRUE(kept.ok()) << kept.status();
     EXPECT_EQ(kept->profile.content(), once->profile.content()) << "seed " << seed;
+  }
+}
+
+// The chain's gradients, and what waits for them, part its computations; nothing else does.
+TEST(AllFusedTest, ComputationsThatNoExchangePartsAreOne) {
+  const Profile profile =
+      ProfileOf({.lengths_ns = {10, 20, 30}, .gradient_bytes = {{}, {100}, {100}}});
+  // compute/0 to compute/2 are one; the optimizer waits for their gradients.
+  ASSERT_EQ(profile.operations().back().name, "optimizer");
+  const std::vector<std::vector<int32_t>> groups = AllFused(profile);
+  ASSERT_EQ(groups.size(), 1u);
+  std::vector<std::string> names;
+  for (const int32_t op : groups[0]) names.push_back(profile.operations()[Index(op)].name);
+  EXPECT_THAT(names, ElementsAre("compute/0", "compute/1", "compute/2"));
+}
+
+TEST(AllFusedTest, WhatWaitsThroughAnotherStreamIsNotOneWithIt) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {
+      {.name = "a", .resource = Resource::kWorker},
+      {.name = "b", .resource = Resource::kWorker, .waiting_for = {0}},
+      {.name = "beside", .resource = Resource::kWorker, .waiting_for = {1}, .stream = 1},
+      {.name = "c", .resource = Resource::kWorker, .waiting_for = {2}},
+      {.name = "d", .resource = Resource::kWorker, .waiting_for = {3}}};
+  draft.steps = {{.start_ns = {0, 1, 2, 3, 4}, .end_ns = {1, 2, 3, 4, 5}}};
+  EXPECT_THAT(AllFused(Profile::Create(draft).value()),
+              ElementsAre(ElementsAre(0, 1), ElementsAre(3, 4)));
+}
+
+// Of every network: whatever is fused can be written as a profile.
+TEST(AllFusedTest, OfTheZooCanBeApplied) {
+  for (const char* model : {"resnet18", "inception_v3", "bert_base"}) {
+    const Profile profile = Zoo(model);
+    const StrategyQuery query = Resolved(profile, {.scenario = {.workers = 3}});
+    Strategy strategy = NothingFused(profile);
+    strategy.fused = AllFused(profile);
+    ASSERT_FALSE(strategy.fused.empty());
+    const FusionCosts costs(profile, {}, 0.8);
+    const absl::StatusOr<AppliedStrategy> applied = Apply(profile, query.scenario, strategy, costs);
+    ASSERT_TRUE(applied.ok()) << applied.status();
+    EXPECT_LT(applied->profile.operations().size(), profile.operations().size() / 2);
   }
 }
 

@@ -431,7 +431,7 @@ TEST(ByteSchedulerSimulationTest, AProfileThatDoesNotSayWhatUsesAParameterIsRefu
         draft.steps[0].start_ns.push_back(0);
         draft.steps[0].end_ns.push_back(0);
       }),
-      "scenario.all_reduce.byte_scheduler: operations[4], \"buffers\", is no ALL_REDUCE: only "
+      "scenario.all_reduce.byte_scheduler: operations[4], \"buffers\", is not an ALL_REDUCE: only "
       "gradients whose parameter the next forward pass uses go by priority");
 }
 

@@ -54,6 +54,19 @@ TEST(ArchitectureBuilderTest, SameRoundsUpAndValidTakesWholeWindowsOnly) {
   EXPECT_EQ(std::move(net).Finish({global}).layers[2].forward_flops, 54 * 9 * 2);
 }
 
+TEST(ArchitectureBuilderTest, ADepthwiseFilterSeesOneChannelAlone) {
+  ArchitectureBuilder net({.height = 8, .width = 6, .channels = 3});
+  const auto first =
+      net.DepthwiseConvolution("a", kImage, 2, {.height = 3, .width = 5, .stride = 2});
+  EXPECT_EQ(net.ShapeOf(first), (Shape{.height = 4, .width = 3, .channels = 6}));
+  const auto second = net.DepthwiseConvolution("b", first, 1, kThree);
+  const Architecture made = std::move(net).Finish({second});
+  EXPECT_EQ(made.layers[0].variables[0].elements, 3 * 5 * 6);
+  EXPECT_EQ(made.layers[0].forward_flops, 2 * 3 * 5 * 4 * 3 * 6);
+  EXPECT_EQ(made.layers[0].backward_flops, made.layers[0].forward_flops);
+  EXPECT_EQ(made.layers[1].backward_flops, 2 * made.layers[1].forward_flops);
+}
+
 TEST(ArchitectureBuilderTest, BranchesJoinByChannels) {
   ArchitectureBuilder net({.height = 4, .width = 4, .channels = 3});
   const auto a = net.NormalizedConvolution("a", kImage, 5, {});

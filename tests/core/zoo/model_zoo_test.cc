@@ -75,15 +75,20 @@ INSTANTIATE_TEST_SUITE_P(Table1, PublishedModelTest,
                                            Published{"vgg11", 22, 506.83, 7.6, 0.02},
                                            Published{"vgg16", 32, 527.79, 15.5, 0.02},
                                            Published{"googlenet", 116, 26.70, 1.5, 0.1},
+                                           Published{"vgg19", 38, 548.05, 19.6, 0.02},
+                                           Published{"inception_v2", 141, 42.64, 2.0, 0.05},
                                            Published{"inception_v3", 196, 103.54, 5.7, 0.05},
                                            Published{"resnet50", 108, 97.39, 3.8, 0.05},
-                                           Published{"resnet101", 210, 169.74, 7.6, 0.05}),
+                                           Published{"resnet101", 210, 169.74, 7.6, 0.05},
+                                           Published{"resnet50_v2", 125, 97.45, 3.8, 0.05},
+                                           Published{"resnet101_v2", 244, 169.86, 7.6, 0.05}),
                          [](const auto& published) { return published.param.model; });
 
 TEST(ModelZooTest, NamesAreInAscendingOrderAndAllBuild) {
   const std::vector<std::string_view> names = ZooModels();
-  EXPECT_THAT(names, ElementsAre("alexnet", "googlenet", "inception_v3", "resnet101", "resnet50",
-                                 "vgg11", "vgg16"));
+  EXPECT_THAT(names,
+              ElementsAre("alexnet", "googlenet", "inception_v2", "inception_v3", "resnet101",
+                          "resnet101_v2", "resnet50", "resnet50_v2", "vgg11", "vgg16", "vgg19"));
   for (const std::string_view name : names) {
     const Profile profile = Build(name);
     EXPECT_EQ(profile.model(), name);
@@ -223,8 +228,9 @@ Profile BuildAllReduce(std::string_view model) {
 
 TEST(AllReduceZooTest, NamesAreInAscendingOrderAndAllBuild) {
   const std::vector<std::string_view> names = ZooModels(ZooCommunication::kAllReduce);
-  EXPECT_THAT(names, ElementsAre("bert_base", "gpt2_small", "inception_v3", "resnet101", "resnet18",
-                                 "resnet18_cifar", "resnet50", "vgg16"));
+  EXPECT_THAT(names,
+              ElementsAre("bert_base", "gpt2_small", "inception_v3", "resnet101", "resnet152",
+                          "resnet18", "resnet18_cifar", "resnet50", "vgg16", "vgg19", "xception"));
   for (const std::string_view name : names) {
     const Profile profile = BuildAllReduce(name);
     EXPECT_EQ(profile.model(), name);

@@ -81,17 +81,21 @@ constexpr double TransformerLayers(double tokens) {
   return 12 * (12 * 768. * 768 * tokens + 2 * tokens * tokens * 768);
 }
 
-// Parameters and, for torchvision's networks, multiply-adds: those of the weights' documentation
-// (of Inception-v3 the parameters with its auxiliary head); of the ResNet-18 for CIFAR the
-// multiply-adds are summed by hand. BERT without its pooler, with two
-// outputs a token; GPT-2's last layer has the token embedding's weights.
+// Parameters and, for torchvision's networks, multiply-adds: those of the weights' documentation;
+// Xception's parameters are those of its paper's Table 3, its multiply-adds timm's (of Inception-v3
+// the parameters with its auxiliary head); of the ResNet-18 for CIFAR the multiply-adds are summed
+// by hand. BERT without its pooler, with two outputs a token; GPT-2's last layer has the token
+// embedding's weights.
 INSTANTIATE_TEST_SUITE_P(
     All, TorchNetworkTest,
     ::testing::Values(Published{"resnet18", torch::ResNet18, 62, 11'689'512, 1.81e9},
                       Published{"resnet18_cifar", torch::ResNet18Cifar, 62, 11'173'962, 0.556e9},
                       Published{"resnet50", torch::ResNet50, 161, 25'557'032, 4.09e9},
                       Published{"resnet101", torch::ResNet101, 314, 44'549'160, 7.8e9},
+                      Published{"resnet152", torch::ResNet152, 467, 60'192'808, 11.51e9},
                       Published{"vgg16", torch::Vgg16, 32, 138'357'544, 15.47e9},
+                      Published{"vgg19", torch::Vgg19, 38, 143'667'240, 19.63e9},
+                      Published{"xception", torch::Xception, 156, 22'855'952, 8.4e9},
                       Published{"inception_v3", torch::InceptionV3, 292, 27'161'264, 5.71e9},
                       Published{"bert_base", torch::BertBase, 199, 108'893'186,
                                 TransformerLayers(384)},
@@ -147,6 +151,7 @@ TEST(TorchNetworksTest, ConvolutionsAreThoseOfTheNetworksForParameterServers) {
   EXPECT_EQ(matrices(torch::ResNet50()), matrices(ResNet50()));
   EXPECT_EQ(matrices(torch::ResNet101()), matrices(ResNet101()));
   EXPECT_EQ(matrices(torch::Vgg16()), matrices(Vgg16()));
+  EXPECT_EQ(matrices(torch::Vgg19()), matrices(Vgg19()));
   EXPECT_EQ(matrices(torch::InceptionV3()), matrices(InceptionV3()));
 }
 

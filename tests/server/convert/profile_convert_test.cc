@@ -78,6 +78,7 @@ TEST(ProfileConvertTest, ARecordingOfSeveralWorkersComesBackAsItWas) {
   EXPECT_TRUE(FromWire(ToWire(draft)).draft == draft);
   recording.overlap_slowdown = 1.25;
   recording.collective_slowdown = 1.75;
+  recording.job_workers = 512;
   for (size_t i = 0; i < draft.steps.size() * recording.collectives.size(); ++i)
     recording.computing_ns.push_back(static_cast<int64_t>(i));
   EXPECT_TRUE(FromWire(ToWire(draft)).draft == draft);

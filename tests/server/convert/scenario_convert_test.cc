@@ -22,7 +22,8 @@ ParameterServers RandomServers(Random& random) {
   ParameterServers servers;
   servers.servers = 1 + static_cast<int32_t>(random.Below(10));
   servers.parsing_overhead = {.seconds_per_byte = random.Unit(), .seconds = random.Unit()};
-  servers.synchronization = static_cast<Synchronization>(random.Below(2));
+  servers.synchronization = static_cast<Synchronization>(random.Below(3));
+  servers.partition_bytes = random.Below(2) == 0 ? bytes() : 0;
   if (const uint64_t kind = random.Below(3); kind == 1) {
     servers.multiplexing =
         Window{.bytes = bytes(), .quantum_bytes = random.Below(2) == 0 ? bytes() : 0};
@@ -62,7 +63,8 @@ Scenario Filled(const ScenarioDraft& draft) {
       .parsing_overhead = asked.parsing_overhead.value_or(ParsingOverhead{-1, -1}),
       .synchronization = asked.synchronization.value(),
       .transfer_order = asked.transfer_order.value(),
-      .transfer_priorities = asked.transfer_priorities};
+      .transfer_priorities = asked.transfer_priorities,
+      .partition_bytes = asked.partition_bytes.value_or(0)};
   if (const auto* window = std::get_if<WindowDraft>(&asked.multiplexing.value()))
     servers.multiplexing =
         Window{.bytes = window->bytes.value(), .quantum_bytes = window->quantum_bytes.value_or(0)};

@@ -1,0 +1,17 @@
+// Parts of predictions that are told where they are asked for.
+#pragma once
+
+#include <string>
+
+#include "client/cli/prediction_table.h"
+
+namespace stepcast::client {
+
+// A row a prediction: its step, and what a worker computes of each pass in it. One line where no
+// operation says which pass it belongs to.
+std::string PassesText(const Predictions& predictions);
+
+// A row a window of each prediction: its end, and the throughput in it.
+std::string OverTimeText(const Predictions& predictions);
+
+}  // namespace stepcast::client
