@@ -206,11 +206,11 @@ absl::StatusOr<StepPlan> WithoutStepBarrier(const Profile& profile, const StepPl
     return FaultsError(
         "SCENARIO_INVALID",
         {{.field = kField,
-          .description = absl::StrCat(
-              "operations[", operation.source, "], ",
-              Quoted(profile.operations()[Index(operation.source)].name),
-              ", is no ALL_REDUCE: only gradients whose parameter the next forward pass uses go by "
-              "priority")}});
+          .description = absl::StrCat("operations[", operation.source, "], ",
+                                      Quoted(profile.operations()[Index(operation.source)].name),
+                                      ", is not an ALL_REDUCE: only gradients whose parameter the "
+                                      "next forward pass uses go by "
+                                      "priority")}});
   }
   absl::StatusOr<ForwardUse> forward = ForwardAsRecorded(profile, plan, kField);
   if (!forward.ok()) return forward.status();

@@ -305,7 +305,7 @@ TEST(RecordedServersTest, FilesThatDoNotFitTogetherAreRefusedAndNamed) {
   EXPECT_EQ(
       told({files[0], files[2]}),
       "IMPORT_INVALID recordings[1]: it is of rank 2, and 2 traces were given: those of ranks "
-      "0 to 1 are needed");
+      "0 to 1 are needed, since nothing says how many there are");
   // A name goes before a task.
   EXPECT_EQ(told({files[0], files[2]}, {"rank0.pb", "rank1.pb"}), "");
   EXPECT_EQ(told({files[0], "no recording"}).substr(0, 29), "IMPORT_INVALID recordings[1]:");

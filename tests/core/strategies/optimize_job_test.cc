@@ -97,10 +97,8 @@ TEST(OptimizeJobTest, HorovodsOwnSettingsAreJudgedAsTheScenariosAre) {
   const StrategyAnswer answer = Optimized(profile, DraftOf(8, 2e-5));
   const auto asked = [&](int64_t bytes, double seconds) {
     StrategyDraft draft = DraftOf(8, 2e-5);
-    AllReduceDraft& job = draft.scenario.all_reduce.has_value()
-                              ? *draft.scenario.all_reduce
-                              : draft.scenario.all_reduce.emplace();
-    job.fusion = HorovodDraft{.fusion_bytes = bytes, .cycle_seconds = seconds};
+    std::get<AllReduceDraft>(draft.scenario.communication).horovod =
+        HorovodDraft{.fusion_bytes = bytes, .cycle_seconds = seconds};
     return Optimized(profile, draft).as_recorded.examples_per_second;
   };
   EXPECT_DOUBLE_EQ(Compared(answer, "HOROVOD_64MB_5MS").examples_per_second,
