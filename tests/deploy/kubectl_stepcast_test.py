@@ -304,7 +304,7 @@ class RecommendTest(PluginTest):
             (job(objective="efficiency=lots"), "lots"),
             (job(objective="deadline=6h"), "examples"),
             (job(objective="cost", examples="many"), "many"),
-            (job(spec={"parallelism": "many"}), "no count"),
+            (job(spec={"parallelism": "many"}), "not a count"),
             (job("JobSet", spec={"replicatedJobs": []}), "which replicated job"),
             (job("JobSet", replicated_job="nobody"), "which replicated job"),
         ):

@@ -91,7 +91,7 @@ TEST(PublishedScalingTest, WhatIsNotAsPublishedIsSaidSo) {
   EXPECT_THAT(Complaint(ReadPollux, Pollux("", R"("24": [[20, 1, 1]])")),
               HasSubstr("24 is no placement"));
   EXPECT_THAT(Complaint(ReadPollux, Pollux("", R"("0x4": [[20, 1, 1]])")),
-              HasSubstr("no number above 0"));
+              HasSubstr("not a number above 0"));
   EXPECT_THAT(Complaint(ReadGavel, R"({"data": {}})"), HasSubstr("not what Gavel"));
   EXPECT_THAT(Complaint(ReadDlPerf, R"({"tables": []})"), HasSubstr("has no rows"));
   EXPECT_THAT(Complaint(ReadDlPerf,
