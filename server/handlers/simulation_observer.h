@@ -17,9 +17,9 @@ inline constexpr std::string_view kSimulatingMethods[] = {
 // The ways in which the jobs of a call exchange their updates; kPipeline where all-reducing workers
 // are replicas of a pipeline, kBoth where a call has scenarios of several ways.
 enum class Communication : unsigned char { kParameterServers, kAllReduce, kBoth, kPipeline };
-inline constexpr Communication kCommunications[] = {
-    Communication::kParameterServers, Communication::kAllReduce, Communication::kBoth,
-    Communication::kPipeline};
+inline constexpr Communication kCommunications[] = {Communication::kParameterServers,
+                                                    Communication::kAllReduce, Communication::kBoth,
+                                                    Communication::kPipeline};
 
 // What was computed: by a call of which method, of which kind of job.
 struct SimulatedWork {
