@@ -94,7 +94,7 @@ class PageTest(ServerTest):
             _, text = self.page(f"{name}?workers=1-3,5")
             (subject,) = data_of(text)["subjects"]
             source = {"profile": f"profiles/{name}"}
-            predicted = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(**source, worker_counts=counts))
+            predicted = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(**source, worker_counts=counts, series_points=40))
             for each in predicted.predictions:
                 if each.HasField("collectives"):
                     del each.collectives.collectives[:]
