@@ -74,7 +74,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(
             words,
             [["table", "json"], ["table", "json"], ["json"], ["--output=table"], ["recorded", "random", "reverse"], ["layers", "run-metadata", "timeline", "pytorch", "chakra", "horovod"],
-             ["bash", "zsh", "fish"], [], ["--server", "--server-hour", "--servers"]])  # fmt: skip
+             ["bash", "zsh", "fish"], [], ["--server", "--server-hour", "--servers", "--server-partition"]])  # fmt: skip
 
     def test_every_model_that_is_completed_is_in_the_zoo(self):
         (models,) = self.complete(["profile", "zoo", ""])
