@@ -218,7 +218,8 @@ std::string BaselinesText(const v1::OptimizeOrderResponse& response,
 // beside the chosen order.
 std::string ConsistencyText(const v1::OptimizeOrderResponse& response,
                             const v1::TransferOrderResult& chosen) {
-  if (response.baselines().empty()) return "";
+  // An earlier server does not tell it.
+  if (response.baselines().empty() || response.baselines(0).orders() == 0) return "";
   Table table({{"workers that wait", Table::Align::kLeft},
                {"orders"},
                {"different"},

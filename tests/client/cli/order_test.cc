@@ -89,6 +89,25 @@ TEST(OrderTableTest, WhatWeakensTheThroughputsStandsBelowThem) {
             std::string(kMethods) + "warning: TAC, GRAPH: the start still shows\n" + kAgainst);
 }
 
+TEST(OrderTableTest, TheSpreadOfOrdersStandsBesideTheChosenOne) {
+  v1::OptimizeOrderResponse response = TwoOrders();
+  v1::OrderBaseline& baseline = *response.mutable_baselines(0);
+  baseline.set_orders(100);
+  baseline.set_unique_orders(97);
+  baseline.set_scheduling_efficiency(0.5);
+  baseline.set_least_scheduling_efficiency(0.25);
+  baseline.set_straggler_effect(0.125);
+  baseline.mutable_synchronous_step_time()->mutable_p50()->set_nanos(2'000'000);
+  const std::string text = OrderText(response, 0);
+  EXPECT_NE(text.find("workers that wait  orders  different  efficiency"), std::string::npos);
+  EXPECT_NE(text.find("graph order           100         97       50.0%     25.0%      12.5%"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("TAC                     1          1      100.0%    100.0%"),
+            std::string::npos)
+      << text;
+}
+
 TEST(OrderTableTest, WarnsOfTransfersNobodyMeasured) {
   v1::OptimizeOrderResponse response = TwoOrders();
   response.set_transfers_without_measured_time(3);
