@@ -59,6 +59,8 @@ set(STEPCAST_SLOW_TESTS
   e2e.order.OrderTest
   e2e.overload.OverloadTest
   e2e.pipeline.PipelineTest
+  e2e.pipeline_methods.AllocateTest
+  e2e.pipeline_methods.RecommendTest
   e2e.postgres.ReplicasTest
   e2e.postgres.StartTest
   e2e.quota.QuotaTest
@@ -73,6 +75,7 @@ set(STEPCAST_SLOW_TESTS
   e2e.security.ReloadTest
   e2e.sharing.SharingTest
   e2e.store_faults.StoreFaultTest
+  e2e.summed.SummedTest
   e2e.sync.SyncTest
   e2e.tls_mistakes.MistakesTest
   e2e.trace.TraceTest
