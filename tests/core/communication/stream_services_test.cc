@@ -1,3 +1,5 @@
+#include "core/communication/stream_services.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 
 #include "core/base/bandwidth.h"
 #include "core/communication/parameter_servers.h"
-#include "core/communication/stream_services.h"
 #include "core/engine/program.h"
 #include "tests/core/engine/random_case.h"
 

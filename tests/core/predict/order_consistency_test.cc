@@ -47,7 +47,8 @@ TEST(OrderConsistencyTest, EachRecordedStepHasTheEfficiencyOfItsTime) {
 
 TEST(OrderConsistencyTest, WhatTheBoundsOfAStepExplainIsNotItsOrders) {
   // The same order in each; the second's last computation took twice as long.
-  ProfileDraft draft = TwoDownloads({{10, 40, 30, 80}, {10, 40, 30, 80}, {10, 40, 30, 80}}).content();
+  ProfileDraft draft =
+      TwoDownloads({{10, 40, 30, 80}, {10, 40, 30, 80}, {10, 40, 30, 80}}).content();
   draft.steps[1].end_ns[3] = 120;
   const RecordedOrders found =
       CheckRecordedOrders(Profile::Create(std::move(draft)).value(), NeverStop).value();
