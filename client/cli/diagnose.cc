@@ -289,7 +289,7 @@ std::string BucketsText(const v1::WhatIf& what_if) {
   return absl::StrCat(count, " buckets of ", BytesText(least->size_bytes()), " to ", of);
 }
 
-// Of a pipeline: the parts of its step, and what each is.
+// Parts of a pipeline's step, and what each is.
 std::string FindingsText(const v1::DiagnoseJobResponse& response) {
   Table table({{"part of a step", Table::Align::kLeft},
                {"a step"},

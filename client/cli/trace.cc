@@ -88,7 +88,7 @@ class TraceCommand : public Command {
     // Of a recording nothing is assumed; the service refuses what was asked for.
     *request.mutable_scenario() = recording_ ? scenario_.scenario() : scenario_.With(workers_);
     *request.mutable_options() = simulation_.options();
-    // Of pipelines no path is followed.
+    // No path is followed through pipelines.
     request.set_critical_path(!no_critical_path_ && request.scenario().pipeline().stages() == 0);
     request.set_recording(recording_);
     TraceFile file(out_, session.console.out);

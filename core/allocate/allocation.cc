@@ -82,7 +82,7 @@ class Contest {
     unit_ = std::max<int64_t>(unit_, 1);
   }
 
-  // What the capacity counts of so many workers of a job.
+  // Workers of a job in the unit of the capacity: workers or devices.
   int64_t CountedOf(size_t job, int32_t workers) const {
     return query_.capacity.devices.has_value() ? workers * query_.jobs[job]->devices_per_worker
                                                : workers;
@@ -90,7 +90,7 @@ class Contest {
 
   int64_t capacity() const { return query_.capacity.devices.value_or(query_.capacity.workers); }
 
-  // What one more worker is counted by.
+  // The smallest worker of any job, in the same unit.
   int64_t OneMore() const {
     if (!query_.capacity.devices.has_value()) return 1;
     int64_t least = std::numeric_limits<int64_t>::max();

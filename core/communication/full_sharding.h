@@ -50,7 +50,7 @@ struct ForwardUse {
 // By the rule above. Failure: as above, with field `field`.
 absl::StatusOr<ForwardUse> ForwardUses(const Profile& profile, const StepPlan& plan,
                                        const char* field);
-// As the profile itself says it, without the rule's estimate. A forward computation uses a
+// The forward pass as the profile itself says it, without the rule's estimate. A computation uses a
 // parameter that it names, or for whose download it waited; where none does, and the computation
 // that makes the gradient is named backward/X, it is forward/X. Failure: as ForwardUses, and where
 // neither says which.

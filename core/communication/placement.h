@@ -32,11 +32,11 @@ class Placement {
   int32_t PartsOf(int32_t operation) const;
   // REQUIRES: part < PartsOf(operation). 0 for WORKER operations.
   int32_t ServerOf(int32_t operation, int32_t part) const;
-  // Where a part begins in a tensor of so many bytes, or where the last one ends.
+  // The begin of a part in a tensor of so many bytes, or the end of the last one.
   int64_t BeginOf(int32_t part, int64_t bytes) const {
     return partition_bytes_ == 0 ? part * bytes : std::min(part * partition_bytes_, bytes);
   }
-  // Of the parameter's largest transfer.
+  // Bytes of the parameter's largest transfer.
   int64_t LargestOf(int32_t operation) const {
     return tensors_[Index(tensor_of_[Index(operation)])].largest;
   }

@@ -28,7 +28,7 @@ struct ServerStep {
   // At the begin of the step, where gradients are all-reduced and servers do not sum: in the order
   // in which they are needed.
   std::vector<ParameterDownload> downloads;
-  // Of a profile of servers that sum.
+  // The sums that downloads wait for, where servers sum.
   std::vector<SummedDownload> sums;
 };
 

@@ -263,7 +263,7 @@ class Diagnostician {
         FindOverlapSlowdown(*execution, stop_);
     if (!slowdown.ok()) return slowdown.status();
     found.overlap_slowdown = *std::move(slowdown);
-    // Whether one that was not recorded computed beside a collective is not known.
+    // A worker that was not recorded may have computed beside a collective.
     if (!recording->has_servers() && !profile_.recording()->is_sample()) {
       absl::StatusOr<std::optional<CollectiveSlowdown>> contention =
           FindCollectiveSlowdown(profile_, made->program.collectives, *execution, stop_);

@@ -38,8 +38,8 @@ struct JobRecordingReport {
   int32_t steps = 0;                  // that all workers have
   int32_t collectives = 0;            // of each step
   int32_t job_workers = 0;            // above the number of workers: these are a sample
-  // Of a sample: what the collectives of a step took longer than the shortest of their kind and
-  // size; none: no two are alike.
+  // Excess of a step's collectives over the shortest of their kind and size, in a sample; none: no
+  // two are alike.
   std::optional<double> beyond_shortest_seconds;
   double recorded_step_seconds = 0;
   double replayed_step_seconds = 0;

@@ -30,7 +30,7 @@ struct ChangedPipeline {
 
 std::string SecondsText(double seconds) { return DurationText(std::llround(seconds * 1e9)); }
 
-// Of each recorded step, every stage as the mean of all.
+// Gives every stage of a recorded step the mean times of all.
 void MakeStagesEqual(PipelinePlan& plan) {
   for (std::vector<StageTimes>& of_step : plan.times) {
     StageTimes sum;

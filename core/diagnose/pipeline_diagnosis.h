@@ -12,8 +12,8 @@
 
 namespace stepcast {
 
-// As DiagnoseJob. REQUIRES: the scenario has a pipeline. A time budget that is spent once the job
-// as it is was simulated leaves out the changes that are left.
+// Diagnoses as DiagnoseJob does. REQUIRES: the scenario has a pipeline. A time budget that is spent
+// once the job as it is was simulated leaves out the changes that are left.
 absl::StatusOr<Diagnosis> DiagnosePipeline(const Profile& profile, const DiagnosisQuery& query,
                                            StopCheck stop, const Executor& executor,
                                            const KnownRuns& known);

@@ -181,7 +181,7 @@ class BenchmarkLog {
     BenchmarkSection& section = BeginSection(before);
     section.test = std::exchange(test_, std::nullopt);
     for (const auto& [group, ranks] : ranks_) section.workers = std::max(section.workers, ranks);
-    // Of one group the first lines may be missing.
+    // The first lines of a group may be missing.
     if (ranks_.size() == 1) section.workers = std::max(section.workers, last_rank_ + 1);
     if (ranks_.empty()) section.workers = debug_ranks_;
     columns_.count = tokens.size();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/normal_distribution.h"
 #include "core/base/student_t.h"
 
@@ -47,7 +49,10 @@ InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, 
 ModelError MeasuredModelError(const Scenario& scenario) {
   const size_t kind = scenario.pipeline.has_value() ? 2 : scenario.has_servers() ? 0 : 1;
   const MeasuredError& measured = kMeasuredErrors[kind];
-  return {.fraction = measured.fraction, .source = measured.source};
+  ModelError error{.fraction = measured.fraction, .source = measured.source};
+  if (scenario.sums())
+    error.source = absl::StrCat("none of servers that sum is measured; of others: ", error.source);
+  return error;
 }
 
 void TellCertainty(const Uncertainty& uncertainty, const Interval& runs, Prediction& prediction) {

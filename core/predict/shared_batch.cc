@@ -19,7 +19,7 @@ absl::StatusOr<SharedBatch> SharedBatch::Of(const Profile& recorded, const JobCh
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   SharedBatch shared(recorded, change, second, limits);
-  // What is wrong with the change is wrong with any share.
+  // A fault of the change is one of any share.
   if (const absl::StatusOr<Profile> whole = shared.ProfileOf(1); !whole.ok()) return whole.status();
   return shared;
 }

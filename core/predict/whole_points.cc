@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/predict/pipeline_job.h"
+#include "core/predict/point_set.h"
 
 namespace stepcast {
 
@@ -25,14 +26,20 @@ size_t WholePoints::FindOrAppend(const Scenario& scenario) {
 }
 
 absl::Status WholePoints::RunAll(StopCheck stop, const Executor& executor) {
-  for (Point& point : points_) {
-    if (point.prediction.has_value()) continue;
-    absl::StatusOr<Prediction> made = point.scenario.pipeline.has_value()
-                                          ? PredictPipeline(point.scenario, stop, executor)
-                                          : PredictShare(point.scenario, stop, executor);
-    if (!made.ok()) return made.status();
-    point.prediction = *std::move(made);
+  for (size_t i = 0; i < points_.size(); ++i) {
+    if (absl::Status status = Run(i, stop, executor); !status.ok()) return status;
   }
+  return absl::OkStatus();
+}
+
+absl::Status WholePoints::Run(size_t index, StopCheck stop, const Executor& executor) {
+  Point& point = points_[index];
+  if (point.prediction.has_value()) return absl::OkStatus();
+  absl::StatusOr<Prediction> made = point.scenario.pipeline.has_value()
+                                        ? PredictPipeline(point.scenario, stop, executor)
+                                        : PredictShare(point.scenario, stop, executor);
+  if (!made.ok()) return made.status();
+  point.prediction = *std::move(made);
   return absl::OkStatus();
 }
 
@@ -53,32 +60,27 @@ absl::StatusOr<Prediction> WholePoints::PredictShare(const Scenario& scenario, S
                                                      const Executor& executor) {
   const absl::StatusOr<Profile> profile = shared_->ProfileOf(scenario.workers);
   if (!profile.ok()) return profile.status();
-  ThroughputQuery query{.scenarios = {scenario}, .options = options_, .plan = {}, .shared = {}};
-  query.scenarios.front().change = profile->change();
-  absl::StatusOr<ThroughputAnswer> made = PredictThroughput(*profile, query, stop, executor);
-  if (!made.ok()) return made.status();
-  if (known_.counter != nullptr) known_.counter->Add(made->simulation.simulated_operations);
-  statistics_.Add(made->simulation);
-  Prediction& prediction = made->predictions.front();
-  if (scenario.workers == 1) {
-    paces_of_one_.emplace_back(scenario, prediction.examples_per_second);
+  Scenario of_share = scenario;
+  of_share.change = profile->change();
+  PointSet points(*profile, options_);
+  const absl::StatusOr<size_t> index = points.AddAlone(of_share, stop);
+  if (!index.ok()) return index.status();
+  if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
+  if (absl::Status status = points.FindBottlenecks({*index}, stop, executor); !status.ok())
+    return status;
+  const SimulationStatistics made = points.Statistics();
+  if (known_.counter != nullptr) known_.counter->Add(made.simulated_operations);
+  statistics_.Add(made);
+  Prediction prediction = points.Summarize(*index);
+  prediction.speedup = 1;
+  if (const Scenario alone = OneWorkerOf(scenario); alone != scenario) {
+    const size_t one = FindOrAppend(alone);
+    if (absl::Status status = Run(one, stop, executor); !status.ok()) return status;
+    prediction.speedup =
+        prediction.examples_per_second / points_[one].prediction->examples_per_second;
   }
-  const absl::StatusOr<double> one = PaceOfOne(scenario, stop, executor);
-  if (!one.ok()) return one.status();
-  prediction.speedup = prediction.examples_per_second / *one;
   prediction.scaling_efficiency = prediction.speedup / scenario.workers;
-  return std::move(prediction);
-}
-
-absl::StatusOr<double> WholePoints::PaceOfOne(const Scenario& scenario, StopCheck stop,
-                                              const Executor& executor) {
-  const Scenario alone = OneWorkerOf(scenario);
-  const auto known = std::find_if(paces_of_one_.begin(), paces_of_one_.end(),
-                                  [&](const auto& pace) { return pace.first == alone; });
-  if (known != paces_of_one_.end()) return known->second;
-  const absl::StatusOr<Prediction> made = PredictShare(alone, stop, executor);
-  if (!made.ok()) return made.status();
-  return made->examples_per_second;
+  return prediction;
 }
 
 }  // namespace stepcast

@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -54,20 +52,18 @@ class WholePoints {
     std::optional<Prediction> prediction;
   };
 
+  absl::Status Run(size_t index, StopCheck stop, const Executor& executor);
   absl::StatusOr<Prediction> PredictPipeline(const Scenario& scenario, StopCheck stop,
                                              const Executor& executor);
+  // Its speed-up is over one worker with the whole batch, which becomes a point, too.
   absl::StatusOr<Prediction> PredictShare(const Scenario& scenario, StopCheck stop,
                                           const Executor& executor);
-  // Examples per second of one worker with the whole batch.
-  absl::StatusOr<double> PaceOfOne(const Scenario& scenario, StopCheck stop,
-                                   const Executor& executor);
 
   const Profile& profile_;
   const SimulationOptions& options_;
   const KnownRuns& known_;
   const SharedBatch* const shared_;
   std::deque<Point> points_;
-  std::vector<std::pair<Scenario, double>> paces_of_one_;
   // Both are made where they are asked for first: they read all recorded steps.
   std::optional<PipelinePredictor> predictor_;
   std::optional<PipelinePlan> plan_;

@@ -260,7 +260,7 @@ absl::Status TakeContentionOut(const ImportProfileCall& call, const JobRecording
   std::vector<NodeClock> clocks;
   for (const WorkerReport& worker : report.workers) clocks.push_back(worker.clock);
   std::optional<CollectiveSlowdown> of_collectives;
-  // Whether a worker that was not recorded computed beside a collective is not known.
+  // A worker that was not recorded may have computed beside a collective.
   if (!call.collective_slowdown.has_value() && recording.job_workers == 0) {
     absl::StatusOr<std::optional<CollectiveSlowdown>> found =
         CollectiveSlowdownOf(recording, clocks, stop);

@@ -54,6 +54,13 @@ STEPS = {"step_variation": "AS_RECORDED", "steps_per_worker": 60}
 
 
 class SummedTest(ServerTest):
+    def test_the_models_error_is_said_to_be_that_of_others(self):
+        for synchronization, measured in (("SUMMED", False), ("ASYNCHRONOUS", True)):
+            request = {"inline_profile": aggregated(), "scenario": {"workers": 2, "parameter_servers": {"synchronization": synchronization}}}
+            [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
+            self.assertEqual("none of servers that sum is measured; of others: " not in answer.model_error.source, measured)
+            self.assertIn("./dev testbed", answer.model_error.source)
+
     def predicted(self, profile, servers, workers=2, **scenario):
         request = {
             "inline_profile": profile,
