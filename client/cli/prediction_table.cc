@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/table.h"
 
@@ -51,6 +52,14 @@ const AssumedFlag& FlagOf(const v1::Assumption& assumption) {
       std::find_if(std::begin(kAssumedFlags), std::end(kAssumedFlags),
                    [&](const AssumedFlag& known) { return known.field == assumption.field(); });
   return flag != std::end(kAssumedFlags) ? *flag : kNone;
+}
+
+// A list of names, of a long one the first: `a, b, c ... (12 in all)`.
+std::string NamesText(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 4;
+  if (names.size() <= kMost) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMost - 1, ", "), " ... (",
+                      names.size(), " in all)");
 }
 
 // 1, 2, 3, 5 as `1-3, 5`.
@@ -243,11 +252,11 @@ std::string PipelineText(const Predictions& predictions) {
                  {"begins at", Table::Align::kLeft}});
   for (int32_t i = 0; i < last.pipeline().devices_size(); ++i) {
     const v1::PipelineDevice& device = last.pipeline().devices(i);
-    devices.AddRow({absl::StrCat(i), PercentText(device.utilization()),
-                    SecondsText(device.micro_batch_seconds()),
-                    absl::StrCat(device.chunks_in_flight()),
-                    device.memory_bytes() > 0 ? BytesText(device.memory_bytes()) : "not known",
-                    absl::StrJoin(device.first_operations(), ", ")});
+    devices.AddRow(
+        {absl::StrCat(i), PercentText(device.utilization()),
+         SecondsText(device.micro_batch_seconds()), absl::StrCat(device.chunks_in_flight()),
+         device.memory_bytes() > 0 ? BytesText(device.memory_bytes()) : "not known",
+         NamesText({device.first_operations().begin(), device.first_operations().end()})});
   }
   const int64_t of_replica = last.devices() / std::max(1, WorkersOf(last));
   const auto counted = [](int64_t count, const char* noun) {
@@ -342,8 +351,8 @@ std::string AssumptionsText(const google::protobuf::RepeatedPtrField<v1::Assumpt
     if (*flag.line != '\0') {
       absl::StrAppend(&lines, flag.line, assumption.message(), how, "\n");
     } else {
-      absl::StrAppend(&others, others.empty() ? "assumed: " : ", ", flag.noun, assumption.value(),
-                      how);
+      absl::StrAppend(&others, others.empty() ? "assumed: " : ", ", flag.noun,
+                      NamesText(absl::StrSplit(assumption.value(), ", ")), how);
     }
   }
   return lines + others + (others.empty() ? "" : "\n");

@@ -1,6 +1,7 @@
 #include "core/pipeline/simulation.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -27,8 +28,8 @@ enum class Happening : uint8_t {
   kComputed,
   kSpent,         // the time that a send takes of its caller
   kBucketReady,   // index: stage x replica; part: reduction
-  kLatencyOver,   // of a pair's first transfer
-  kTransferred,   // of a pair's first transfer, on links of pairs
+  kLatencyOver,   // of a pair's first transfer, on links that devices share
+  kTransferred,   // of a pair's first transfer, on others
   kSendOver,      // index: device
   kNotified,      // of a pair's first notification
   kReducedAlone,  // of a device's first reduction
@@ -71,6 +72,23 @@ class Simulation {
     bool posted = false;
     bool arrived = false;
   };
+  // A computation of a device's order, alike in all replicas: its stage, and the messages of the
+  // first replica that it waits for and makes; -1: none.
+  struct Slot {
+    PipelineWork work;
+    int32_t stage = 0;
+    int32_t input = -1;
+    int32_t output = -1;
+  };
+  // The ends of a message.
+  struct Ends {
+    int32_t from = 0;  // devices
+    int32_t to = 0;
+    int64_t bytes = 0;
+    int32_t pair = 0;
+
+    bool IsLocal() const { return from == to; }
+  };
   // In the queue of an ordered pair: a message, or the notification of its receive.
   struct Queued {
     int32_t message = 0;
@@ -82,7 +100,9 @@ class Simulation {
     int64_t begun = 0;  // of what is first
   };
   struct Device {
-    size_t next = 0;  // of its order
+    int32_t rank = 0;           // of its replica
+    int32_t first_message = 0;  // of its replica's
+    size_t next = 0;            // of its order
     bool busy = false;
     int32_t waits = 0;  // sends that it waits for before it goes on
     int32_t sends = 0;  // under way
@@ -109,8 +129,11 @@ class Simulation {
   int64_t order_ = 0;
   double bytes_per_tick_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<std::vector<PipelineWork>> orders_;  // by device of a replica
-  std::vector<int32_t> last_of_stage_;             // index in its device's order, by stage
+  std::vector<std::vector<Slot>> orders_;  // by device of a replica
+  std::vector<int32_t> last_of_stage_;     // index in its device's order, by stage
+  // By replica, direction and stage: a message is 2^way_bits_ times that, and its micro-batch.
+  std::vector<Ends> ways_;
+  int32_t way_bits_;
   std::vector<Device> devices_;
   std::vector<Message> messages_;
   std::vector<Pair> pairs_;
@@ -124,16 +147,8 @@ class Simulation {
   PipelineRun run_;
 
   int32_t ReplicaOf(int32_t x) const { return x / p_; }
-  int32_t RankOf(int32_t x) const { return x % p_; }
-  const PipelineWork& WorkOf(int32_t x, size_t next) const {
-    return orders_[Index(RankOf(x))][next];
-  }
-  const std::vector<PipelineWork>& OrderOfDevice(int32_t x) const {
-    return orders_[Index(RankOf(x))];
-  }
-  int32_t StageOf(int32_t x, const PipelineWork& work) const {
-    return job_.layout.StageOf(RankOf(x), work.chunk);
-  }
+  int32_t RankOf(int32_t x) const { return devices_[Index(x)].rank; }
+  const std::vector<Slot>& OrderOf(int32_t x) const { return orders_[Index(RankOf(x))]; }
   void Push(int64_t at, Happening kind, int32_t index, int64_t part = 0) {
     events_.push({at, order_++, kind, index, part});
   }
@@ -148,24 +163,17 @@ class Simulation {
            job_.step_scale[Index(std::min(devices_[Index(x)].step, job_.steps - 1))][Index(x)];
   }
 
-  // The message that a computation waits for, and the one that it makes; -1: none.
-  int32_t MessageInto(int32_t replica, bool forward, int32_t stage, int32_t micro_batch) const {
-    return ((replica * 2 + (forward ? 0 : 1)) * stages_ + stage) * m_ + micro_batch;
+  Slot SlotOf(int32_t rank, const PipelineWork& work) const;
+  void AddWays(int32_t first);
+  // A message of the first replica, or none, in the replica of a device.
+  int32_t OfReplica(int32_t x, int32_t message) const {
+    return message < 0 ? -1 : message + devices_[Index(x)].first_message;
   }
-  int32_t InputOf(int32_t x, const PipelineWork& work) const;
-  int32_t OutputOf(int32_t x, const PipelineWork& work) const;
-  struct Ends {
-    int32_t from = 0;  // devices
-    int32_t to = 0;
-    int64_t bytes = 0;
-  };
-  Ends EndsOf(int32_t message) const;
+  int32_t InputOf(int32_t x, const Slot& slot) const { return OfReplica(x, slot.input); }
+  int32_t OutputOf(int32_t x, const Slot& slot) const { return OfReplica(x, slot.output); }
+  const Ends& EndsOf(int32_t message) const { return ways_[Index(message >> way_bits_)]; }
   int32_t PairOf(int32_t from, int32_t to) const {
     return from * 2 + (RankOf(to) == (RankOf(from) + 1) % p_ ? 0 : 1);
-  }
-  bool IsLocal(int32_t message) const {
-    const Ends ends = EndsOf(message);
-    return ends.from == ends.to;
   }
 
   void BeginStep(int32_t x);
@@ -181,7 +189,7 @@ class Simulation {
   void Compute(int32_t x);
   void Computed(int32_t x);
   void PostNext(int32_t x);
-  void AfterBackward(int32_t x, const PipelineWork& work);
+  void AfterBackward(int32_t x, int32_t stage);
   void ReadyToReduce(int32_t stage, size_t reduction);
   void ServeRing(int32_t rank);
   void Reduced(int32_t rank);
@@ -189,14 +197,14 @@ class Simulation {
   void Handle(const Event& event);
   PipelineSlice SliceOf(PipelineSlice::Kind kind, int32_t x, int64_t begun) const;
   int64_t LoggedAs(int32_t step, int32_t message) const;
-  void LogComputation(int32_t x, const PipelineWork& work);
+  void LogComputation(int32_t x, const Slot& slot);
   void LogTransfer(int32_t message, int64_t begun);
   void LogReduction(int32_t rank, const Ring& ring);
   void LogEndOfStep(int32_t x);
   void AddFlow(int32_t index, bool is_ring, double bytes, std::vector<int32_t> links);
   void EndFlows();
   void ShareLinks();
-  Span TimeOf(int32_t x, const PipelineWork& work) const;
+  Span TimeOf(int32_t x, const Slot& slot) const;
   std::vector<bool> fused_sends_;  // by message: its sender waits for it
 };
 
@@ -211,20 +219,24 @@ Simulation::Simulation(const PipelineJob& job, StopCheck stop, PipelineLog* log)
       split_(SplitsBackward(job.layout.schedule)),
       bytes_per_tick_(job.bytes_per_second / 1e9 / static_cast<double>(kTicksPerNanosecond)),
       last_of_stage_(Index(stages_)),
+      way_bits_(std::bit_width(Index(m_ - 1))),
       devices_(Index(p_ * replicas_)),
-      messages_(size_t{2} * Index(replicas_) * Index(stages_) * Index(m_)),
+      messages_((size_t{2} * Index(replicas_) * Index(stages_)) << way_bits_),
       pairs_(Index(p_ * replicas_) * 2),
       rings_(Index(p_)),
       ended_in_step_(Index(job.steps)),
       fused_sends_(messages_.size()) {
   for (int32_t rank = 0; rank < p_; ++rank) {
-    orders_.push_back(OrderOf(job.layout, rank));
-    for (size_t i = 0; i < orders_.back().size(); ++i) {
-      const PipelineWork& work = orders_.back()[i];
+    std::vector<Slot>& order = orders_.emplace_back();
+    for (const PipelineWork& work : stepcast::OrderOf(job.layout, rank)) {
+      order.push_back(SlotOf(rank, work));
       if (work.part == PipelinePart::kBackward || work.part == PipelinePart::kBackwardWeight)
-        last_of_stage_[Index(job.layout.StageOf(rank, work.chunk))] = static_cast<int32_t>(i);
+        last_of_stage_[Index(order.back().stage)] = static_cast<int32_t>(order.size() - 1);
     }
   }
+  for (int32_t x = 0; x < p_ * replicas_; ++x)
+    devices_[Index(x)] = {.rank = x % p_, .first_message = ReplicaOf(x) * 2 * stages_ << way_bits_};
+  for (int32_t first = 0; first < p_ * replicas_; first += p_) AddWays(first);
   for (const auto& of_stage : job.reductions) ready_.emplace_back(of_stage.size());
   run_.step_ends.resize(Index(job.steps));
   run_.computation.resize(devices_.size());
@@ -232,32 +244,36 @@ Simulation::Simulation(const PipelineJob& job, StopCheck stop, PipelineLog* log)
   run_.ends.resize(devices_.size());
 }
 
-int32_t Simulation::InputOf(int32_t x, const PipelineWork& work) const {
-  const int32_t stage = StageOf(x, work);
+Simulation::Slot Simulation::SlotOf(int32_t rank, const PipelineWork& work) const {
+  Slot slot{.work = work, .stage = job_.layout.StageOf(rank, work.chunk)};
+  if (work.part == PipelinePart::kBackwardWeight) return slot;
   const bool forward = work.part == PipelinePart::kForward;
-  if (work.part == PipelinePart::kBackwardWeight) return -1;
-  if (forward ? stage == 0 : stage == stages_ - 1) return -1;
-  return MessageInto(ReplicaOf(x), forward, stage, work.micro_batch);
+  const auto into = [&](int32_t stage) {
+    return (((forward ? 0 : stages_) + stage) << way_bits_) + work.micro_batch;
+  };
+  if (slot.stage != (forward ? 0 : stages_ - 1)) slot.input = into(slot.stage);
+  if (slot.stage != (forward ? stages_ - 1 : 0))
+    slot.output = into(slot.stage + (forward ? 1 : -1));
+  return slot;
 }
 
-int32_t Simulation::OutputOf(int32_t x, const PipelineWork& work) const {
-  const int32_t stage = StageOf(x, work);
-  const bool forward = work.part == PipelinePart::kForward;
-  if (work.part == PipelinePart::kBackwardWeight) return -1;
-  if (forward ? stage == stages_ - 1 : stage == 0) return -1;
-  return MessageInto(ReplicaOf(x), forward, stage + (forward ? 1 : -1), work.micro_batch);
+// Those of the replica whose first device is `first`.
+void Simulation::AddWays(int32_t first) {
+  for (const int32_t step : {-1, 1}) {
+    for (int32_t stage = 0; stage < stages_; ++stage) {
+      const int32_t source = stage + step;
+      Ends& way = ways_.emplace_back();
+      if (source < 0 || source >= stages_) continue;
+      way.from = first + job_.layout.DeviceOf(source);
+      way.to = first + job_.layout.DeviceOf(stage);
+      way.bytes = job_.output_bytes[Index(std::min(source, stage))];
+      way.pair = PairOf(way.from, way.to);
+    }
+  }
 }
 
-Simulation::Ends Simulation::EndsOf(int32_t message) const {
-  const int32_t stage = message / m_ % stages_;
-  const int32_t replica = message / m_ / stages_ / 2;
-  const bool forward = message / m_ / stages_ % 2 == 0;
-  const int32_t from = forward ? stage - 1 : stage + 1;
-  return {replica * p_ + job_.layout.DeviceOf(from), replica * p_ + job_.layout.DeviceOf(stage),
-          job_.output_bytes[Index(std::min(from, stage))]};
-}
-
-Span Simulation::TimeOf(int32_t x, const PipelineWork& work) const {
+Span Simulation::TimeOf(int32_t x, const Slot& slot) const {
+  const PipelineWork& work = slot.work;
   size_t drawn = 0;
   if (job_.times.size() > 1) {
     Random random({job_.seed, static_cast<uint64_t>(x),
@@ -265,7 +281,7 @@ Span Simulation::TimeOf(int32_t x, const PipelineWork& work) const {
                    static_cast<uint64_t>(work.micro_batch)});
     drawn = random.Below(job_.times.size());
   }
-  const StageTimes& times = job_.times[drawn][Index(StageOf(x, work))];
+  const StageTimes& times = job_.times[drawn][Index(slot.stage)];
   Span span = times.forward;
   if (work.part == PipelinePart::kBackwardWeight) {
     span = times.backward_weight;
@@ -290,8 +306,8 @@ void Simulation::BeginStep(int32_t x) {
         static_cast<int32_t>(job_.reductions[Index(job_.layout.StageOf(RankOf(x), chunk))].size());
   device.posted = false;
   if (job_.receives == PipelineReceives::kEager) {
-    for (const PipelineWork& work : OrderOfDevice(x)) {
-      const int32_t message = InputOf(x, work);
+    for (const Slot& slot : OrderOf(x)) {
+      const int32_t message = InputOf(x, slot);
       if (message >= 0) PostReceive(x, message);
     }
     device.posted = true;
@@ -300,8 +316,8 @@ void Simulation::BeginStep(int32_t x) {
 }
 
 void Simulation::PostReceive(int32_t x, int32_t message) {
-  const Ends ends = EndsOf(message);
-  if (ends.from == ends.to) return;
+  const Ends& ends = EndsOf(message);
+  if (ends.IsLocal()) return;
   if (!IsGloo()) {
     messages_[Index(message)].posted = true;
     Meet(message);
@@ -314,7 +330,7 @@ void Simulation::PostReceive(int32_t x, int32_t message) {
 
 void Simulation::Send(int32_t x, int32_t message, bool waited) {
   Message& state = messages_[Index(message)];
-  if (IsLocal(message)) {
+  if (EndsOf(message).IsLocal()) {
     state.arrived = true;
     return;
   }
@@ -333,8 +349,7 @@ void Simulation::Send(int32_t x, int32_t message, bool waited) {
 void Simulation::Meet(int32_t message) {
   const Message& state = messages_[Index(message)];
   if (!state.sent || !state.posted) return;
-  const Ends ends = EndsOf(message);
-  const int32_t pair = PairOf(ends.from, ends.to);
+  const int32_t pair = EndsOf(message).pair;
   pairs_[Index(pair)].queue.push_back({message, false});
   Serve(pair);
 }
@@ -355,13 +370,17 @@ void Simulation::Serve(int32_t index) {
       Push(now_ + std::llround(wait), Happening::kNotified, index);
       return;
     }
+    const Ends& ends = EndsOf(first.message);
     if (IsGloo()) {
-      const Ends ends = EndsOf(first.message);
       const double beyond = std::max(0.0, static_cast<double>(ends.bytes) - kSocketBytes);
       Push(now_ + kSendIsOver.ticks + std::llround(beyond / bytes_per_tick_), Happening::kSendOver,
            ends.from, fused_sends_[Index(first.message)] ? 1 : 0);
     }
-    Push(now_ + job_.latency.ticks, Happening::kLatencyOver, index);
+    const bool free = ends.bytes == 0 || std::isinf(bytes_per_tick_);
+    const bool shared = !free && job_.links == PipelineLinks::kDevice;
+    const double sending = free || shared ? 0 : static_cast<double>(ends.bytes) / bytes_per_tick_;
+    Push(now_ + job_.latency.ticks + std::llround(sending),
+         shared ? Happening::kLatencyOver : Happening::kTransferred, index);
   }
 }
 
@@ -376,15 +395,8 @@ void Simulation::Notify(int32_t index) {
 }
 
 void Simulation::Transfer(int32_t index) {
-  const Ends ends = EndsOf(pairs_[Index(index)].queue.front().message);
-  const auto bytes = static_cast<double>(ends.bytes);
-  if (ends.bytes == 0 || std::isinf(bytes_per_tick_)) {
-    Arrive(index);
-  } else if (job_.links == PipelineLinks::kPair) {
-    Push(now_ + std::llround(bytes / bytes_per_tick_), Happening::kTransferred, index);
-  } else {
-    AddFlow(index, false, bytes, {ends.from * 2, ends.to * 2 + 1});
-  }
+  const Ends& ends = EndsOf(pairs_[Index(index)].queue.front().message);
+  AddFlow(index, false, static_cast<double>(ends.bytes), {ends.from * 2, ends.to * 2 + 1});
 }
 
 void Simulation::Arrive(int32_t index) {
@@ -392,7 +404,7 @@ void Simulation::Arrive(int32_t index) {
   const int32_t message = pair.queue.front().message;
   pair.queue.pop_front();
   pair.busy = false;
-  const Ends ends = EndsOf(message);
+  const Ends& ends = EndsOf(message);
   messages_[Index(message)] = {.arrived = true};
   if (log_ != nullptr) LogTransfer(message, pair.begun);
   Serve(index);
@@ -411,7 +423,7 @@ void Simulation::SendOver(int32_t x, bool waited) {
 void Simulation::Advance(int32_t x) {
   Device& device = devices_[Index(x)];
   if (device.busy || device.in_tail || device.waits > 0 || device.step >= job_.steps) return;
-  if (device.next == OrderOfDevice(x).size()) {
+  if (device.next == OrderOf(x).size()) {
     if (device.sends > 0 || device.reductions > 0) return;
     device.in_tail = true;
     device.begun = now_;
@@ -424,14 +436,13 @@ void Simulation::Advance(int32_t x) {
     Push(now_ + std::llround(tail * scale), Happening::kTailOver, x);
     return;
   }
+  const int32_t input = InputOf(x, OrderOf(x)[device.next]);
   if (!device.posted) {
     device.posted = true;
-    const int32_t message = InputOf(x, WorkOf(x, device.next));
-    if (message >= 0) PostReceive(x, message);
+    if (input >= 0) PostReceive(x, input);
     // It may have come at once, and this been called for it.
     if (device.busy) return;
   }
-  const int32_t input = InputOf(x, WorkOf(x, device.next));
   if (input >= 0 && !messages_[Index(input)].arrived) return;
   if (input >= 0) messages_[Index(input)].arrived = false;
   Compute(x);
@@ -439,24 +450,23 @@ void Simulation::Advance(int32_t x) {
 
 void Simulation::Compute(int32_t x) {
   Device& device = devices_[Index(x)];
-  const PipelineWork& work = WorkOf(x, device.next);
-  const Span span = TimeOf(x, work);
+  const Slot& slot = OrderOf(x)[device.next];
+  const Span span = TimeOf(x, slot);
   device.busy = true;
   device.begun = now_;
   run_.computation[Index(x)] += span;
-  if (work.part == PipelinePart::kForward) {
+  if (slot.work.part == PipelinePart::kForward) {
     ++device.in_flight;
     if (x < p_)
       run_.chunks_in_flight[Index(x)] = std::max(run_.chunks_in_flight[Index(x)], device.in_flight);
   }
-  const int32_t stage = StageOf(x, work);
   if (HasBuckets(job_.reduction) &&
-      static_cast<int32_t>(device.next) == last_of_stage_[Index(stage)]) {
-    const std::vector<StageReduction>& all = job_.reductions[Index(stage)];
+      static_cast<int32_t>(device.next) == last_of_stage_[Index(slot.stage)]) {
+    const std::vector<StageReduction>& all = job_.reductions[Index(slot.stage)];
     for (size_t i = 0; i < all.size(); ++i) {
       const auto before = static_cast<double>(all[i].before_end.ticks) * ScaleOf(x);
       const auto at = std::max<int64_t>(0, span.ticks - std::llround(before));
-      Push(now_ + at, Happening::kBucketReady, stage, static_cast<int64_t>(i));
+      Push(now_ + at, Happening::kBucketReady, slot.stage, static_cast<int64_t>(i));
     }
   }
   Push(now_ + span.ticks, Happening::kComputed, x);
@@ -464,19 +474,21 @@ void Simulation::Compute(int32_t x) {
 
 void Simulation::Computed(int32_t x) {
   Device& device = devices_[Index(x)];
-  const PipelineWork work = WorkOf(x, device.next);
+  const std::vector<Slot>& order = OrderOf(x);
+  const Slot& slot = order[device.next];
   device.busy = false;
-  if (log_ != nullptr) LogComputation(x, work);
+  if (log_ != nullptr) LogComputation(x, slot);
   if (device.step == 0) run_.ends[Index(x)].push_back({now_});
-  if (work.part == PipelinePart::kBackward || work.part == PipelinePart::kBackwardWeight) {
+  if (slot.work.part == PipelinePart::kBackward ||
+      slot.work.part == PipelinePart::kBackwardWeight) {
     --device.in_flight;
-    AfterBackward(x, work);
+    AfterBackward(x, slot.stage);
   }
   ++device.next;
   device.posted = job_.receives == PipelineReceives::kEager;
-  const int32_t output = OutputOf(x, work);
-  const bool last = device.next == OrderOfDevice(x).size();
-  const int32_t input = last || !IsFused() ? -1 : InputOf(x, WorkOf(x, device.next));
+  const int32_t output = OutputOf(x, slot);
+  const bool last = device.next == order.size();
+  const int32_t input = last || !IsFused() ? -1 : InputOf(x, order[device.next]);
   if (IsFused() && !last) device.posted = true;
   if (input >= 0 && job_.receives == PipelineReceives::kPaired) PostReceive(x, input);
   if (output >= 0) Send(x, output, IsFused() && !last);
@@ -485,9 +497,8 @@ void Simulation::Computed(int32_t x) {
 }
 
 // Launches what waited for the backward.
-void Simulation::AfterBackward(int32_t x, const PipelineWork& work) {
+void Simulation::AfterBackward(int32_t x, int32_t stage) {
   const auto at = static_cast<int32_t>(devices_[Index(x)].next);
-  const int32_t stage = StageOf(x, work);
   const auto launch = [&](int32_t of) {
     for (size_t i = 0; i < job_.reductions[Index(of)].size(); ++i) ReadyToReduce(of, i);
   };
@@ -623,32 +634,33 @@ PipelineSlice Simulation::SliceOf(PipelineSlice::Kind kind, int32_t x, int64_t b
 }
 
 int64_t Simulation::LoggedAs(int32_t step, int32_t message) const {
-  if (message < 0 || IsLocal(message)) return -1;
+  if (message < 0 || EndsOf(message).IsLocal()) return -1;
   return step * static_cast<int64_t>(messages_.size()) + message;
 }
 
-void Simulation::LogComputation(int32_t x, const PipelineWork& work) {
+void Simulation::LogComputation(int32_t x, const Slot& slot) {
   const Device& device = devices_[Index(x)];
   PipelineSlice slice = SliceOf(PipelineSlice::Kind::kComputation, x, device.begun);
-  slice.stage = StageOf(x, work);
-  slice.work = work;
-  slice.input = LoggedAs(device.step, InputOf(x, work));
-  slice.output = LoggedAs(device.step, OutputOf(x, work));
+  slice.stage = slot.stage;
+  slice.work = slot.work;
+  slice.input = LoggedAs(device.step, InputOf(x, slot));
+  slice.output = LoggedAs(device.step, OutputOf(x, slot));
   log_->OnSlice(slice);
 }
 
 // A receiver is in the step that it receives for, a sender may be in the next.
 void Simulation::LogTransfer(int32_t message, int64_t begun) {
-  const Ends ends = EndsOf(message);
+  const Ends& ends = EndsOf(message);
   PipelineSlice slice = SliceOf(PipelineSlice::Kind::kTransfer, ends.from, begun);
-  const bool forward = message / m_ / stages_ % 2 == 0;
+  const int32_t way = message >> way_bits_;
+  const bool forward = way / stages_ % 2 == 0;
   slice.to = RankOf(ends.to);
   slice.step = devices_[Index(ends.to)].step;
-  slice.stage = message / m_ % stages_ + (forward ? -1 : 1);
+  slice.stage = way % stages_ + (forward ? -1 : 1);
   slice.work = {.part = forward  ? PipelinePart::kForward
                         : split_ ? PipelinePart::kBackwardInput
                                  : PipelinePart::kBackward,
-                .micro_batch = message % m_,
+                .micro_batch = message - (way << way_bits_),
                 .chunk = slice.stage / p_};
   slice.bytes = ends.bytes;
   slice.output = LoggedAs(slice.step, message);

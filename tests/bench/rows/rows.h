@@ -17,6 +17,7 @@ void AddSweepRow(Registry& registry);
 void AddThreadsRow(Registry& registry);
 void AddCollectiveRows(Registry& registry);
 void AddAnswerRows(Registry& registry);
+void AddPipelineRows(Registry& registry);
 void AddServerRows(Registry& registry);
 
 inline Registry AllRows() {
@@ -33,6 +34,7 @@ inline Registry AllRows() {
   AddThreadsRow(registry);
   AddCollectiveRows(registry);
   AddAnswerRows(registry);
+  AddPipelineRows(registry);
   AddServerRows(registry);
   return registry;
 }
