@@ -28,6 +28,7 @@ import recordings  # noqa: E402
 
 _README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
 _BEGIN, _END = "<!-- what the last ./dev testbed --ddp --report measured -->\n", "<!-- end of --ddp -->\n"
+_WORKER = pathlib.Path(__file__).with_name("worker.py")
 _GIGABIT = 1_000_000_000
 # (network, bucket cap in MiB, bits/s).
 CONFIGURATIONS = (
@@ -72,20 +73,19 @@ def missing():
 
 
 class Workers:
-    """Processes of worker.py, one a namespace; they end with the `with` block."""
+    """Processes of a program, one a namespace; they end with the `with` block."""
 
-    def __init__(self, ring, count):
+    def __init__(self, ring, count, program=_WORKER, options=()):
         self._stack = contextlib.ExitStack()
         self._processes = []
         self.count = count
-        program = pathlib.Path(__file__).with_name("worker.py")
         with self._stack:
             for rank in range(count):
                 errors = self._stack.enter_context(tempfile.TemporaryFile("w+"))
                 # Real-time, or other work on the machine would be part of the measurement.
                 process = subprocess.Popen(
                     ["ip", "netns", "exec", ring.namespace(rank), "chrt", "-f", "20", sys.executable, "-B", program, "--rank", str(rank),
-                     "--workers", str(count), "--address", ring.address(0)],
+                     "--workers", str(count), "--address", ring.address(0), *options],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
                 )
                 self._stack.callback(_stop, process)
@@ -166,7 +166,7 @@ def measure(folder, quiet, say=print):
                 measured.setdefault(name, []).append(point)
                 say(f"{name} W={workers}, buckets of {cap} MiB, {rate / 1e9:g} Gbit/s: {point['mean']:.3f} ± {point['standard_error']:.3f} steps/s", flush=True)
                 if workers == 1:
-                    quiet.note_one_worker(_Steps(answers[0]["steps"]))
+                    quiet.note_one_worker(Steps(answers[0]["steps"]))
             if workers == 1:
                 for name, cap in RECORDED:
                     _record(running, pathlib.Path(folder), name, cap)
@@ -189,7 +189,7 @@ def measure(folder, quiet, say=print):
 
 
 @dataclass(frozen=True)
-class _Steps:
+class Steps:
     steps: list
 
     def step_seconds(self):

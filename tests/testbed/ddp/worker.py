@@ -148,7 +148,7 @@ def train(job, rank, workers):
     torch.distributed.barrier()
     trace = _of_rank(job, "traces", rank)
     if trace:
-        _record(step, job["steps"], trace, workers, rank, _of_rank(job, "clocks", rank, (0.0, 0.0)))
+        record(step, job["steps"], trace, workers, rank, _of_rank(job, "clocks", rank, (0.0, 0.0)))
     else:
         for _ in range(job["steps"]):
             step()
@@ -161,7 +161,7 @@ def _of_rank(job, field, rank, default=None):
     return values[rank] if rank < len(values) else default
 
 
-def _record(step, steps, trace, workers, rank, clock):
+def record(step, steps, trace, workers, rank, clock):
     from torch.profiler import ProfilerActivity, profile, schedule
 
     before = _STEPS_BEFORE_RECORDING + _STEPS_OF_WARM_UP
@@ -191,29 +191,37 @@ def measure_all_reduces(job, *_):
     return {"seconds": seconds}
 
 
+def join(rank, workers, address):
+    """Joins the group of all workers, whose connections are then warm."""
+    torch.set_num_threads(1)
+    # Sleeps end within a microsecond of what they ask for.
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1000, 0, 0, 0)
+    # gloo would look for the host's own name, which is not known in a namespace.
+    os.environ.update(MASTER_ADDR=address, MASTER_PORT="29500", GLOO_SOCKET_IFNAME="eth0")
+    torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=60), rank=rank, world_size=workers)
+    for _ in range(3):
+        torch.distributed.all_reduce(torch.zeros(1_000_000))
+
+
+def serve(kinds, *arguments):
+    """Answers jobs by their kind, until there are no more; then ends the process."""
+    print("ready", flush=True)
+    for line in sys.stdin:
+        job = json.loads(line)
+        print(json.dumps(kinds[job["kind"]](job, *arguments)), flush=True)
+    torch.distributed.barrier()
+    # gloo's threads would be waited for.
+    os._exit(0)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="worker.py", description=__doc__.splitlines()[0])
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--address", required=True, help="of worker 0")
     options = parser.parse_args()
-    torch.set_num_threads(1)
-    # Sleeps end within a microsecond of what they ask for.
-    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1000, 0, 0, 0)
-    # gloo would look for the host's own name, which is not known in a namespace.
-    os.environ.update(MASTER_ADDR=options.address, MASTER_PORT="29500", GLOO_SOCKET_IFNAME="eth0")
-    group = {"rank": options.rank, "world_size": options.workers}
-    torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=60), **group)
-    for _ in range(3):
-        torch.distributed.all_reduce(torch.zeros(1_000_000))
-    print("ready", flush=True)
-    for line in sys.stdin:
-        job = json.loads(line)
-        do = {"train": train, "all_reduces": measure_all_reduces}[job["kind"]]
-        print(json.dumps(do(job, options.rank, options.workers)), flush=True)
-    torch.distributed.barrier()
-    # gloo's threads would be waited for.
-    os._exit(0)
+    join(options.rank, options.workers, options.address)
+    serve({"train": train, "all_reduces": measure_all_reduces}, options.rank, options.workers)
 
 
 if __name__ == "__main__":
