@@ -226,8 +226,11 @@ std::string AllocationText(const v1::AllocateWorkersResponse& response) {
   return absl::StrCat(table.Text(), "total: ", response.workers(), " workers",
                       has_devices ? absl::StrCat(" of ", response.devices(), " devices") : "", ", ",
                       response.parameter_servers(), " servers, utility ",
-                      NumberText(response.total_utility()), "\n", EdgeTexts(response),
-                      OneMoreText(response), warnings, errors);
+                      NumberText(response.total_utility()), "\n",
+                      response.has_probability_best()
+                          ? CloseCallText(response.probability_best(), response.expected_loss())
+                          : "",
+                      EdgeTexts(response), OneMoreText(response), warnings, errors);
 }
 
 std::unique_ptr<Question> MakeAllocateQuestion() { return std::make_unique<AllocateQuestion>(); }

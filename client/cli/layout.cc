@@ -260,6 +260,8 @@ std::string LayoutText(const v1::RecommendLayoutResponse& reply) {
          PercentText(prediction.pipeline().bubble_fraction()), BottleneckText(prediction)});
   }
   std::string text = table.Text();
+  if (reply.layouts_size() > 0)
+    text += CloseCallText(reply.layouts(0).probability_best(), reply.expected_loss());
   if (reply.pruned_count() > 0)
     absl::StrAppend(&text, reply.pruned_count(),
                     " more fit, and cannot be among the best by what their devices compute.\n");

@@ -259,8 +259,10 @@ std::string MemoryText(const v1::MemoryReport& memory) {
 }  // namespace
 
 std::string StrategyText(const v1::OptimizeJobResponse& response) {
-  std::string text = absl::StrCat(response.reason(), "\n\n", ComparedText(response),
-                                  StrategyGroupsText(response.strategy()), "\n");
+  std::string text =
+      absl::StrCat(response.reason(), "\n\n", ComparedText(response),
+                   CloseCallText(response.probability_best(), response.expected_loss()),
+                   StrategyGroupsText(response.strategy()), "\n");
   absl::StrAppend(&text, "costs of fused operations: ", response.cost_source(), "\n");
   if (response.has_lower_bound_seconds()) {
     absl::StrAppend(&text, "no grouping's step is shorter than ",

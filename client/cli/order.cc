@@ -289,8 +289,9 @@ std::string TransfersText(const v1::TransferOrderResult& order, size_t transfers
 }  // namespace
 
 std::string OrderText(const v1::OptimizeOrderResponse& response, size_t transfers_max) {
-  std::string text = MethodsText(response) + BoundsText(response) + UnmeasuredText(response) +
-                     AssumptionsText(response.assumptions());
+  std::string text = MethodsText(response) + BoundsText(response) +
+                     CloseCallText(response.probability_best(), response.expected_loss()) +
+                     UnmeasuredText(response) + AssumptionsText(response.assumptions());
   for (const v1::Warning& warning : response.warnings())
     absl::StrAppend(&text, "warning: ", warning.message(), "\n");
   const v1::TransferOrderResult* const chosen = ChosenOrder(response);

@@ -358,6 +358,15 @@ std::string AssumptionsText(const google::protobuf::RepeatedPtrField<v1::Assumpt
   return lines + others + (others.empty() ? "" : "\n");
 }
 
+std::string CloseCallText(double probability_best, double expected_loss) {
+  constexpr double kSure = 0.95;
+  constexpr double kLeastLoss = 0.0005;
+  if (probability_best >= kSure || expected_loss < kLeastLoss) return "";
+  return absl::StrCat("close call: the best of these with probability ",
+                      PercentText(probability_best), "; choosing it is expected to lose ",
+                      PercentText(expected_loss), "\n");
+}
+
 std::string AssumptionsText(const Predictions& predictions) {
   google::protobuf::RepeatedPtrField<v1::Assumption> told;
   for (const v1::Prediction& prediction : predictions) {

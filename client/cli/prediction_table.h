@@ -38,6 +38,9 @@ std::string RegimesText(const v1::Prediction& prediction);
 // of all else, `assumed: latency 25us (--latency), ...`, with the flags that say it. Empty:
 // nothing.
 std::string AssumptionsText(const Predictions& predictions);
+// A line where something else may well be better than what was chosen; else empty. The loss is a
+// share of what is sought.
+std::string CloseCallText(double probability_best, double expected_loss);
 std::string AssumptionsText(const google::protobuf::RepeatedPtrField<v1::Assumption>& assumptions);
 
 // A row a prediction, with the two regimes where any has them, what was assumed, and the warnings.

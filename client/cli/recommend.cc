@@ -231,7 +231,10 @@ std::string RecommendationText(const v1::RecommendWorkersResponse& response) {
   const std::string first = response.workers() > 0
                                 ? response.reason()
                                 : absl::StrCat("No recommendation: ", response.infeasible_reason());
-  return absl::StrCat(first, "\n\n", table.Text(), Legend(response),
+  const std::string close =
+      response.workers() > 0 ? CloseCallText(response.probability_best(), response.expected_loss())
+                             : "";
+  return absl::StrCat(first, "\n\n", table.Text(), Legend(response), close,
                       AssumptionsText(response.frontier()), WarningsText(response.frontier()));
 }
 

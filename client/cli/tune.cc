@@ -241,7 +241,8 @@ std::string AdviceText(const Advice& advice) {
                   SecondsText(strategy.exposed_communication_seconds()),
                   PercentText(strategy.gap()), SettingText(strategy.setting())});
   }
-  std::string text = absl::StrCat(table.Text(), advice.reason(), "\n");
+  std::string text = absl::StrCat(table.Text(), advice.reason(), "\n",
+                                  CloseCallText(advice.probability_best(), advice.expected_loss()));
   for (const v1::CommunicationStrategy& strategy : advice.strategies()) {
     if (strategy.method() != advice.chosen()) continue;
     if (SettingText(strategy.setting()) != strategy.setting())

@@ -1,7 +1,9 @@
 #include "core/allocate/allocation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -32,6 +34,7 @@ JobShare ShareAt(const AllocationJob& job, const ThroughputCurve& curve, int32_t
   }
   share.speedup = rate / one_worker_examples_per_second;
   share.utility = job.weight * share.speedup;
+  share.deviation = share.utility * value.deviation / value.examples_per_second;
   return share;
 }
 
@@ -158,7 +161,55 @@ class Contest {
     return outcome;
   }
 
+  // Of an outcome's total utility, among exchanges between two jobs.
+  Settled HowSettled(const Outcome& outcome) const {
+    std::vector<Exchange> gives;
+    std::vector<Exchange> takes;
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      AddExchange(i, outcome.shares[i], false, gives);
+      AddExchange(i, outcome.shares[i], true, takes);
+    }
+    std::sort(gives.begin(), gives.end(),
+              [](const Exchange& a, const Exchange& b) { return a.utility > b.utility; });
+    std::vector<Alternative> alternatives = {{.value = outcome.total_utility}};
+    for (const Exchange& take : takes) {
+      // From whom it costs least.
+      const auto from = std::find_if(gives.begin(), gives.end(), [&](const Exchange& give) {
+        return give.job != take.job && give.counted >= take.counted;
+      });
+      if (from == gives.end()) continue;
+      alternatives.push_back({.value = outcome.total_utility + take.utility + from->utility,
+                              .deviation = std::hypot(take.deviation, from->deviation)});
+    }
+    return stepcast::HowSettled(alternatives, 0);
+  }
+
  private:
+  // A job's step to its next larger or smaller share.
+  struct Exchange {
+    size_t job = 0;
+    int64_t counted = 0;  // workers or devices that it takes or gives
+    double utility = 0;   // that it gains; of a smaller share below 0
+    double deviation = 0;
+  };
+
+  void AddExchange(size_t job, const JobShare& now, bool larger,
+                   std::vector<Exchange>& exchanges) const {
+    const JobShare* next = nullptr;
+    for (const JobShare& share : shares_[job]) {
+      if (share.workers > 0 && now.workers > 0 && share.servers != now.servers) continue;
+      if (larger ? share.workers <= now.workers : share.workers >= now.workers) continue;
+      if (next == nullptr ||
+          std::abs(share.workers - now.workers) < std::abs(next->workers - now.workers))
+        next = &share;
+    }
+    if (next == nullptr) return;
+    exchanges.push_back({.job = job,
+                         .counted = CountedOf(job, std::abs(next->workers - now.workers)),
+                         .utility = next->utility - now.utility,
+                         .deviation = std::hypot(next->deviation, now.deviation)});
+  }
+
   static void AddShortage(const char* what, int64_t there, int64_t needed,
                           std::vector<std::string>& reasons) {
     if (needed <= there) return;
@@ -287,6 +338,8 @@ absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, S
   answer.total_utility = now->total_utility;
   answer.objective_value = now->objective_value;
   answer.one_more_worker = Compare(*now, *then);
+  if (query.objective == AllocationObjective::kTotalUtility)
+    answer.settled = contest.HowSettled(*now);
   if (query.capacity.devices.has_value()) answer.one_more_worker.devices = contest.OneMore();
   return answer;
 }

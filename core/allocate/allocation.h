@@ -16,6 +16,7 @@
 #include "core/base/stop_check.h"
 #include "core/model/assumptions.h"
 #include "core/predict/choice_edge.h"
+#include "core/predict/settled_choice.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
@@ -39,6 +40,7 @@ struct JobShare {
   bool interpolated = false;
   double speedup = 0;
   double utility = 0;
+  double deviation = 0;                    // of it, by the chance of the simulation
   std::optional<double> duration_seconds;  // of the remaining examples, a rescale included; none
                                            // where not known, or without workers
 };
@@ -81,6 +83,9 @@ struct AllocationAnswer {
   int32_t servers = 0;
   int64_t devices = 0;
   OneMoreWorker one_more_worker;
+  // That no exchange is better in which one job gets its next larger number of workers from another
+  // that goes down to its next smaller; of kTotalUtility only, and with the same servers.
+  std::optional<Settled> settled;
   std::string infeasible_reason;  // the capacity below the jobs' minimums, and by how much
   SimulationStatistics simulation;
 };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <tuple>
 
 #include "core/predict/distinct_warnings.h"
+#include "core/predict/settled_choice.h"
 
 namespace stepcast {
 
@@ -31,13 +33,15 @@ CurveValue ThroughputCurve::At(int32_t workers, int32_t servers) const {
                                         return std::tuple(point.servers, point.workers) < asked;
                                       });
   assert(above != points_.end() && above->servers == servers);
-  if (above->workers == workers) return {.examples_per_second = above->examples_per_second};
+  if (above->workers == workers)
+    return {.examples_per_second = above->examples_per_second, .deviation = above->deviation};
   assert(above != points_.begin() && (above - 1)->servers == servers);
   const CurvePoint& below = *(above - 1);
   const double part =
       static_cast<double>(workers - below.workers) / (above->workers - below.workers);
   return {.examples_per_second = below.examples_per_second +
                                  part * (above->examples_per_second - below.examples_per_second),
+          .deviation = std::hypot((1 - part) * below.deviation, part * above->deviation),
           .interpolated = true};
 }
 
@@ -69,7 +73,8 @@ absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const Simulatio
     curve.curve.Add({.workers = prediction.scenario.workers,
                      .servers = prediction.scenario.server_count(),
                      .examples_per_second = ExpectedExamplesPerSecond(prediction),
-                     .confidence_interval = prediction.confidence_interval});
+                     .confidence_interval = prediction.confidence_interval,
+                     .deviation = DeviationOf(prediction.simulation_interval)});
   }
   return curve;
 }

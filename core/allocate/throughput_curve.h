@@ -24,10 +24,12 @@ struct CurvePoint {
   int32_t servers = 0;
   double examples_per_second = 0;
   Interval confidence_interval;
+  double deviation = 0;  // of examples_per_second, by the chance of the simulation
 };
 
 struct CurveValue {
   double examples_per_second = 0;
+  double deviation = 0;
   bool interpolated = false;
 };
 

@@ -9,13 +9,12 @@
 
 #include "core/base/error.h"
 #include "core/base/index.h"
-#include "core/base/normal_distribution.h"
-#include "core/base/random.h"
 #include "core/model/stage_map.h"
 #include "core/pipeline/schedule.h"
 #include "core/predict/pipeline_job.h"
 #include "core/predict/pipeline_prediction.h"
 #include "core/predict/request_faults.h"
+#include "core/predict/settled_choice.h"
 
 namespace stepcast {
 namespace {
@@ -25,7 +24,6 @@ constexpr int32_t kMaxLayouts = 100;
 constexpr size_t kMaxTried = 1000;
 constexpr int32_t kReplications = 3;
 constexpr size_t kAtOnce = 4;
-constexpr int kDraws = 4096;
 
 // The most chunks in flight of a device, by its order alone.
 int32_t PeakInFlight(const PipelineLayout& layout, int32_t device) {
@@ -277,30 +275,16 @@ class LayoutScale {
   int64_t nearest_bytes_ = 0;  // of what memory refused; 0: nothing
 };
 
-// The probability that each is the fastest, by their simulated runs' chance.
-void TellProbabilities(uint64_t seed, std::vector<LayoutAnswer::Layout>& layouts) {
-  Random random({seed, 0x1a70});
-  std::vector<int> wins(layouts.size());
-  std::vector<double> deviations;
-  for (const LayoutAnswer::Layout& layout : layouts) {
-    const Interval& interval = layout.prediction.simulation_interval;
-    deviations.push_back((interval.upper - interval.lower) / 2 /
-                         NormalQuantile(0.5 + interval.level / 2));
-  }
-  for (int draw = 0; draw < kDraws; ++draw) {
-    size_t best = 0;
-    double most = -1;
-    for (size_t i = 0; i < layouts.size(); ++i) {
-      const double value =
-          layouts[i].prediction.examples_per_second + deviations[i] * random.Normal();
-      if (value <= most) continue;
-      most = value;
-      best = i;
-    }
-    ++wins[best];
-  }
-  for (size_t i = 0; i < layouts.size(); ++i)
-    layouts[i].probability_best = static_cast<double>(wins[i]) / kDraws;
+// The chance of the simulated runs, and what it may cost to take the first.
+void TellProbabilities(uint64_t seed, LayoutAnswer& answer) {
+  std::vector<Alternative> alternatives;
+  for (const LayoutAnswer::Layout& layout : answer.layouts)
+    alternatives.push_back({.value = layout.prediction.examples_per_second,
+                            .deviation = DeviationOf(layout.prediction.simulation_interval)});
+  const std::vector<double> probabilities = ProbabilitiesOfBest(alternatives, seed);
+  for (size_t i = 0; i < alternatives.size(); ++i)
+    answer.layouts[i].probability_best = probabilities[i];
+  answer.expected_loss = HowSettled(alternatives, 0).expected_loss;
 }
 
 }  // namespace
@@ -369,7 +353,7 @@ absl::StatusOr<LayoutAnswer> RecommendLayout(const Profile& profile, const Layou
                        return a.memory_bytes < b.memory_bytes;
                      return a.prediction.examples_per_second > b.prediction.examples_per_second;
                    });
-  TellProbabilities(query.options.seed, answer.layouts);
+  TellProbabilities(query.options.seed, answer);
   if (answer.layouts.size() > wanted) answer.layouts.resize(wanted);
   return answer;
 }

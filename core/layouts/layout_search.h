@@ -84,6 +84,7 @@ struct LayoutAnswer {
     double probability_best = 0;
   };
   std::vector<Layout> layouts;  // best first
+  double expected_loss = 0;     // of taking the first, as Settled has it
   std::vector<RefusedLayout> refused;
   int32_t pruned = 0;   // that cannot be among the best, by their bounds
   int32_t untried = 0;  // when the time budget was spent

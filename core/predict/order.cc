@@ -226,6 +226,14 @@ class OrderOptimizer {
       ++prediction;
     }
     answer_.simulation.Add(predicted->simulation);
+    std::vector<Alternative> alternatives;
+    size_t chosen = 0;
+    for (const OrderResult& order : answer_.orders) {
+      if (order.method == answer_.chosen) chosen = alternatives.size();
+      alternatives.push_back({.value = order.examples_per_second,
+                              .deviation = DeviationOf(order.confidence_interval)});
+    }
+    answer_.settled = HowSettled(alternatives, chosen);
     return absl::OkStatus();
   }
 

@@ -22,6 +22,7 @@
 #include "core/model/scenario.h"
 #include "core/predict/order_consistency.h"
 #include "core/predict/order_query.h"
+#include "core/predict/settled_choice.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
@@ -75,6 +76,7 @@ struct OrderBaseline {
 struct OrderAnswer {
   std::vector<OrderResult> orders;
   OrderMethod chosen = OrderMethod::kGraph;
+  Settled settled;                       // that its throughput at the scenario is the best
   int64_t upper_makespan_ns = 0;         // Eq. 1
   int64_t lower_makespan_ns = 0;         // Eq. 2
   double speedup_bound = 0;              // Eq. 4

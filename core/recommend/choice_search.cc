@@ -361,27 +361,19 @@ std::vector<Choice> ChoiceSearch::Ties() const {
   return ties;
 }
 
-ChoiceSearch::Settled ChoiceSearch::HowSettled() const {
+Settled ChoiceSearch::HowSettled() const {
   const double deviate = NormalQuantile(0.5 + query_.options.confidence_level / 2);
-  const TriedChoice& chosen = Chosen();
-  Settled settled;
-  for (const TriedChoice& rival : tried_) {
-    if (rival.choice == chosen.choice || rival.score.miss != chosen.score.miss) continue;
-    const double ahead = chosen.score.value - rival.score.value;
-    const double deviation = std::hypot(chosen.score.value - chosen.lowest_value,
-                                        rival.highest_value - rival.score.value) /
-                             deviate;
-    if (deviation <= 0) {
-      if (ahead < 0) settled.probability_best = 0;
-      settled.expected_loss += std::max(0.0, -ahead);
-      continue;
-    }
-    const double z = ahead / deviation;
-    settled.probability_best *= NormalCdf(z);
-    settled.expected_loss += deviation * (NormalDensity(z) - z * NormalCdf(-z));
+  std::vector<Alternative> alternatives;
+  size_t chosen = 0;
+  for (const TriedChoice& tried : tried_) {
+    if (tried.score.miss != Chosen().score.miss) continue;
+    const bool is_chosen = tried.choice == Chosen().choice;
+    if (is_chosen) chosen = alternatives.size();
+    const double width = is_chosen ? tried.score.value - tried.lowest_value
+                                   : tried.highest_value - tried.score.value;
+    alternatives.push_back({.value = tried.score.value, .deviation = width / deviate});
   }
-  settled.expected_loss /= std::max(std::abs(chosen.score.value), 1e-300);
-  return settled;
+  return stepcast::HowSettled(alternatives, chosen);
 }
 
 double ChoiceSearch::UntriedGainBound() const {

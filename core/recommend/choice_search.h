@@ -23,6 +23,7 @@
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/predict/point_set.h"
+#include "core/predict/settled_choice.h"
 #include "core/recommend/outcome.h"
 #include "core/recommend/recommendation_query.h"
 #include "core/recommend/throughput_bound.h"
@@ -57,14 +58,7 @@ class ChoiceSearch {
   const TriedChoice& Chosen() const;
   // The others that are as good.
   std::vector<Choice> Ties() const;
-  // Certainty, by the chance of the simulation, that nothing tried is better, and by how much
-  // the best of what was tried is expected to be better, as a share. Source: Chick and Inoue, "New
-  // two-stage and sequential procedures for selecting the best simulated system", Operations
-  // Research, 2001: pairs as if they were independent, losses added up.
-  struct Settled {
-    double probability_best = 1;
-    double expected_loss = 0;
-  };
+  // Among what keeps as many constraints as the chosen one, by the chance of the simulation.
   Settled HowSettled() const;
   // The most by which the value of a choice that was not tried could exceed the chosen one's, as a
   // share of it, by its ThroughputBound.

@@ -37,7 +37,7 @@ absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile,
   recommendation.outcome = chosen.outcome;
   recommendation.ties = facts.ties;
   recommendation.untried_gain_bound = search.UntriedGainBound();
-  const ChoiceSearch::Settled settled = search.HowSettled();
+  const Settled settled = search.HowSettled();
   recommendation.probability_best = settled.probability_best;
   recommendation.expected_loss = settled.expected_loss;
   recommendation.workers_edge = WorkersEdge(facts);

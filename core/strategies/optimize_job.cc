@@ -57,11 +57,21 @@ class StrategyAdviser {
     plan_.emplace(*std::move(plan));
     if (absl::Status status = FindStrategy(); !status.ok()) return status;
     answer_.simulation.Add(base_statistics_);
+    answer_.settled = HowSettledIsIt();
     Explain();
     return std::move(answer_);
   }
 
  private:
+  // Beside the job as recorded, where that fits into memory. What is advised was compared last.
+  Settled HowSettledIsIt() const {
+    std::vector<Alternative> all = alternatives_;
+    const bool fits = plan_->pass == MemoryPass::kNone;
+    if (fits) all.push_back(AlternativeOf(answer_.as_recorded, base_runs_));
+    if (all.empty()) return {};
+    return HowSettled(all, all.size() - (fits && !answer_.keeps_as_recorded ? 2 : 1));
+  }
+
   absl::Status SimulateAsRecorded() {
     PointSet points(recorded_, query_.options, known_);
     const absl::StatusOr<size_t> index = points.AddAlone(query_.scenario, stop_);
@@ -410,7 +420,8 @@ class StrategyAdviser {
   }
 
   void Compare(std::string name, const Prediction& prediction, const Gain& gain,
-               bool rests_on_share = false) {
+               bool rests_on_share = false, std::vector<double> runs = {}) {
+    alternatives_.push_back(AlternativeOf(prediction, std::move(runs)));
     answer_.compared.push_back({.name = std::move(name),
                                 .step_seconds = prediction.step_time.mean,
                                 .examples_per_second = prediction.examples_per_second,
@@ -420,7 +431,7 @@ class StrategyAdviser {
 
   void CompareFull(std::string name, const Replays::Full& full, bool rests_on_share) {
     Compare(std::move(name), full.prediction, GainOverBase(full.prediction, full.runs),
-            rests_on_share);
+            rests_on_share, full.runs);
   }
 
   static bool RestsOnShare(const Strategy& strategy, const FusionCosts& costs) {
@@ -486,7 +497,7 @@ class StrategyAdviser {
       return absl::OkStatus();
     }
     const Gain gain = GainOverBase(full->prediction, full->runs);
-    Compare("FOUND", full->prediction, gain, RestsOnShare(chosen, costs));
+    Compare("FOUND", full->prediction, gain, RestsOnShare(chosen, costs), full->runs);
     // Of tensors that go to servers nobody need write what makes no difference.
     const bool is_none = query_.scenario.has_servers() && gain.is_none;
     if (plan_->pass == MemoryPass::kNone &&
@@ -643,6 +654,7 @@ class StrategyAdviser {
   StrategyAnswer answer_;
   std::optional<MemoryPlan> plan_;
   std::vector<double> base_runs_;
+  std::vector<Alternative> alternatives_;  // what was compared, in its order
   SimulationStatistics base_statistics_;
 };
 

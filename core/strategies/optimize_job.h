@@ -85,6 +85,7 @@ struct StrategyAnswer {
   std::string setting;
   bool by_layer = false;  // as in the strategy, which `prediction` has as ranks
   std::vector<ComparedStrategy> compared;
+  Settled settled;                     // that what is advised is the fastest of what was compared
   bool rests_on_share = false;         // the gain, as of what is compared
   std::optional<MemoryReport> memory;  // none: nothing is known of what is kept
   SearchStatistics search;

@@ -220,6 +220,11 @@ class TuningWriter {
           GainOver(indices[fastest], indices[i]).is_none)
         tuning.chosen = i;
     }
+    std::vector<Alternative> alternatives;
+    for (size_t i = 0; i < indices.size(); ++i)
+      alternatives.push_back(
+          AlternativeOf(tuning.strategies[i].prediction, points_.RunsOf(indices[i])));
+    tuning.settled = HowSettled(alternatives, tuning.chosen);
     const TunedStrategy& chosen = tuning.strategies[tuning.chosen];
     if (chosen.gain.is_none) {
       const bool stays = chosen.method == TuningMethod::kAsRecorded;

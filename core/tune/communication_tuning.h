@@ -18,6 +18,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
+#include "core/predict/settled_choice.h"
 #include "core/predict/throughput.h"
 #include "core/tune/communication_query.h"
 #include "core/tune/method_trials.h"
@@ -73,6 +74,7 @@ struct Tuning {
   // One a method, as asked for. kAsRecorded is simulated even if it was not asked for.
   std::vector<TunedStrategy> strategies;
   size_t chosen = 0;   // of strategies
+  Settled settled;     // that the chosen one is the fastest of them
   std::string reason;  // one sentence
   // No grouping's mean step is shorter where steps end with their collectives: one worker's
   // computation, and the soonest end of the last collective, with gradients that are ready as they

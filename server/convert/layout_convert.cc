@@ -62,6 +62,7 @@ v1::RecommendLayoutResponse ToWire(const RecommendLayoutAnswer& answer) {
   wire.set_refused_count(static_cast<int32_t>(all.size()));
   wire.set_pruned_count(answer.answer.pruned);
   wire.set_untried_count(answer.answer.untried);
+  wire.set_expected_loss(answer.answer.expected_loss);
   *wire.mutable_simulation() = ToWire(answer.answer.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);
   wire.set_profile_digest(answer.context.profile_digest);

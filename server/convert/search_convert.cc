@@ -196,6 +196,8 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
   for (const OrderResult& order : orders.orders)
     *wire.add_orders() = WireOrder(order, orders.speedup_bound);
   wire.set_chosen(WireOf(kOrderMethods, orders.chosen));
+  wire.set_probability_best(orders.settled.probability_best);
+  wire.set_expected_loss(orders.settled.expected_loss);
   wire.set_upper_makespan_ns(orders.upper_makespan_ns);
   wire.set_lower_makespan_ns(orders.lower_makespan_ns);
   wire.set_speedup_bound(orders.speedup_bound);
@@ -258,6 +260,8 @@ void SetAdvice(const Tuning& tuning, Wire& wire) {
     *wire.add_strategies() = WireStrategy(strategy);
   wire.set_chosen(WireOf(kTuningMethods, tuning.strategies[tuning.chosen].method));
   wire.set_reason(tuning.reason);
+  wire.set_probability_best(tuning.settled.probability_best);
+  wire.set_expected_loss(tuning.settled.expected_loss);
   for (const BucketCapPoint& point : tuning.curve) {
     v1::BucketCapPoint& cap = *wire.add_curve();
     cap.set_cap_bytes(point.cap_bytes);
@@ -417,6 +421,10 @@ v1::AllocateWorkersResponse ToWire(const AllocateWorkersAnswer& answer) {
   }
   wire.set_total_utility(answer.answer.total_utility);
   wire.set_objective_value(answer.answer.objective_value);
+  if (answer.answer.settled.has_value()) {
+    wire.set_probability_best(answer.answer.settled->probability_best);
+    wire.set_expected_loss(answer.answer.settled->expected_loss);
+  }
   wire.set_workers(answer.answer.workers);
   wire.set_parameter_servers(answer.answer.servers);
   wire.set_devices(answer.answer.devices);

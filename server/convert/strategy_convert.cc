@@ -132,6 +132,8 @@ v1::OptimizeJobResponse ToWire(const OptimizeJobAnswer& answer) {
     wire.set_lower_bound_seconds(*found.lower_bound_seconds);
   wire.set_no_bound_because(found.why_no_bound);
   wire.set_is_chains_best(found.is_chains_best);
+  wire.set_probability_best(found.settled.probability_best);
+  wire.set_expected_loss(found.settled.expected_loss);
   if (found.memory.has_value()) *wire.mutable_memory() = WireMemory(*found.memory);
   *wire.mutable_search() = WireSearch(found.search, found.shortcuts);
   for (const Warning& warning : found.warnings) *wire.add_warnings() = ToWire(warning);

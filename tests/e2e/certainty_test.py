@@ -2,7 +2,7 @@
 
 import unittest
 
-from contract import details_of, from_json, grpc, prediction, recommendation_pb2, scenario_pb2
+from contract import allocation_pb2, details_of, from_json, grpc, order_pb2, prediction, recommendation_pb2, scenario_pb2, strategy_pb2, tuning_pb2
 from sample import small
 from stepcastd import ServerTest
 
@@ -123,6 +123,37 @@ class CertaintyTest(ServerTest):
         self.assertEqual(reply.workers, 8)
         self.assertGreater(reply.probability_best, 0.99)
         self.assertLess(reply.expected_loss, 0.001)
+
+    def test_every_method_that_chooses_says_so_too(self):
+        calls = self.server.predictions
+        noisy = training([0.9, 1.1, 1.0, 1.05, 0.95])
+        scenario = {"workers": 4, "bandwidth_bytes_per_second": 1.25e8, "all_reduce": {"latency_seconds": 1e-5}}
+        tuned = calls.OptimizeCommunication(from_json(tuning_pb2.OptimizeCommunicationRequest(), {"inline_profile": noisy, "scenario": scenario}))
+        at_counts = calls.OptimizeCommunication(
+            from_json(tuning_pb2.OptimizeCommunicationRequest(), {"inline_profile": noisy, "scenario": scenario, "worker_counts": [2, 4]})
+        )
+        optimized = calls.OptimizeJob(from_json(strategy_pb2.OptimizeJobRequest(), {"inline_profile": noisy, "scenario": scenario}))
+        ordered = calls.OptimizeOrder(from_json(order_pb2.OptimizeOrderRequest(), {"inline_profile": small(), "scenario": {"workers": 2}}))
+        jobs = [{"id": name, "inline_profile": noisy, "weight": weight} for name, weight in (("a", 1), ("b", 3))]
+        asked = {"jobs": jobs, "capacity": {"workers": 4}}
+        shared = calls.AllocateWorkers(from_json(allocation_pb2.AllocateWorkersRequest(), asked))
+        for reply in (tuned, *at_counts.advice, optimized, ordered, shared):
+            self.assertGreater(reply.probability_best, 0.01, reply)
+            self.assertLessEqual(reply.probability_best, 1)
+            self.assertGreaterEqual(reply.expected_loss, 0)
+            self.assertLess(reply.expected_loss, 0.02)
+        # Nobody adds up what other objectives do.
+        fair = calls.AllocateWorkers(from_json(allocation_pb2.AllocateWorkersRequest(), {**asked, "objective": "MAX_MIN_FAIR"}))
+        self.assertFalse(fair.HasField("probability_best"))
+
+    def test_jobs_that_are_alike_are_a_close_call_that_costs_nothing_and_unlike_ones_are_clear(self):
+        def told(weight):
+            jobs = [{"id": "a", "inline_profile": training([0.9, 1.1, 1.0]), "weight": weight}, {"id": "b", "inline_profile": training([0.9, 1.1, 1.0])}]
+            request = {"jobs": jobs, "capacity": {"workers": 6}, "options": {"seed": 3}}
+            return self.server.predictions.AllocateWorkers(from_json(allocation_pb2.AllocateWorkersRequest(), request))
+
+        self.assertGreater(told(10).probability_best, 0.95)
+        self.assertLess(told(1).expected_loss, 0.02)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,42 @@
+// The certainty of a choice among simulated alternatives: is it the best, and what may it cost?
+//
+// Method: means of runs differ from the true ones by a normal error. Alternatives whose n-th runs
+// repeat the same random choices are compared run by run (common random numbers), others by both
+// errors together. Source: Chick and Inoue, "New two-stage and sequential procedures for selecting
+// the best simulated system", Operations Research, 2001: pairs as if they were independent, losses
+// added up. Threads: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+struct Alternative {
+  double value = 0;               // of what is sought, mean of the runs; more is better
+  double deviation = 0;           // of that mean, by the chance of the runs
+  std::vector<double> runs = {};  // one by one; empty: not known
+};
+
+struct Settled {
+  double probability_best = 1;  // that no other is better
+  // The sum of what the others are expected to be better by, as a share of the chosen value.
+  double expected_loss = 0;
+};
+
+// The deviation of a mean that lies in that interval.
+double DeviationOf(const Interval& interval);
+// What is sought being steps per second. `runs`: as of Alternative.
+Alternative AlternativeOf(const Prediction& prediction, std::vector<double> runs = {});
+
+// REQUIRES: chosen < alternatives.size().
+Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen);
+
+// The probability that each is the best, by drawing all. Their sum is 1; empty for none.
+std::vector<double> ProbabilitiesOfBest(const std::vector<Alternative>& alternatives,
+                                        uint64_t seed);
+
+}  // namespace stepcast
