@@ -11,6 +11,7 @@
 #include "core/orders/search_ranks.h"
 #include "core/orders/transfer_ranks.h"
 #include "core/predict/distinct_warnings.h"
+#include "core/predict/point_set.h"
 #include "core/predict/replications.h"
 
 namespace stepcast {
@@ -198,46 +199,51 @@ class OrderOptimizer {
   }
 
   // Sets the throughput of all orders and of those that all are compared with.
+  // The baselines come first.
   absl::Status PredictOrders(const Executor& executor) {
-    ThroughputQuery throughput{.scenarios = {}, .options = query_.options};
+    PointSet points(profile_, query_.options);
+    std::vector<Scenario> scenarios;
     for (const TransferOrder order : kBaselines)
-      throughput.scenarios.emplace_back(query_.scenario).servers().transfer_order = order;
-    for (const OrderResult& order : answer_.orders) {
-      throughput.scenarios.push_back(Enforce(query_.scenario, order));
-      if (absl::Status status = stop_(); !status.ok()) return status;
+      scenarios.emplace_back(query_.scenario).servers().transfer_order = order;
+    for (const OrderResult& order : answer_.orders)
+      scenarios.push_back(Enforce(query_.scenario, order));
+    std::vector<size_t> indices;
+    for (const Scenario& scenario : scenarios) {
+      const absl::StatusOr<size_t> index = points.Add(scenario, stop_);
+      if (!index.ok()) return index.status();
+      indices.push_back(*index);
     }
-    const absl::StatusOr<ThroughputAnswer> predicted =
-        PredictThroughput(profile_, throughput, stop_, executor);
-    if (!predicted.ok()) return predicted.status();
-    AddWarnings(predicted->predictions);
-    auto prediction = predicted->predictions.begin();
-    for (OrderBaseline& baseline : answer_.baselines) {
-      baseline.steps_per_second = prediction->steps_per_second;
-      baseline.examples_per_second = prediction->examples_per_second;
-      baseline.confidence_interval = prediction->simulation_interval;
+    if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
+    std::vector<Prediction> predictions;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      predictions.push_back(points.Summarize(indices[i]));
+      // An equal scenario's may have been assumed where this one's were asked for.
+      predictions.back().scenario.assumed = scenarios[i].assumed;
+    }
+    AddWarnings(predictions);
+    auto prediction = predictions.begin();
+    const auto take = [&](auto& result) {
+      result.steps_per_second = prediction->steps_per_second;
+      result.examples_per_second = prediction->examples_per_second;
+      result.confidence_interval = prediction->simulation_interval;
       ++prediction;
-    }
-    for (OrderResult& order : answer_.orders) {
-      order.steps_per_second = prediction->steps_per_second;
-      order.examples_per_second = prediction->examples_per_second;
-      order.confidence_interval = prediction->simulation_interval;
-      for (const OrderBaseline& baseline : answer_.baselines)
-        order.speedups.push_back(SpeedupOver(baseline, order));
-      ++prediction;
-    }
-    answer_.simulation.Add(predicted->simulation);
+    };
+    for (OrderBaseline& baseline : answer_.baselines) take(baseline);
     std::vector<Alternative> alternatives;
     size_t chosen = 0;
-    for (const OrderResult& order : answer_.orders) {
+    for (OrderResult& order : answer_.orders) {
       if (order.method == answer_.chosen) chosen = alternatives.size();
-      alternatives.push_back({.value = order.examples_per_second,
-                              .deviation = DeviationOf(order.confidence_interval)});
+      alternatives.push_back(AlternativeOf(
+          *prediction, points.RunsOf(indices[alternatives.size() + answer_.baselines.size()])));
+      take(order);
+      for (const OrderBaseline& baseline : answer_.baselines)
+        order.speedups.push_back(SpeedupOver(baseline, order));
     }
     answer_.settled = HowSettled(alternatives, chosen);
+    answer_.simulation.Add(points.Statistics());
     return absl::OkStatus();
   }
 
-  // The baselines come first.
   void AddWarnings(const std::vector<Prediction>& predictions) {
     std::vector<std::string> names;
     for (const TransferOrder order : kBaselines) names.push_back(NameOf(order));

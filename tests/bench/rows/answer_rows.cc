@@ -60,6 +60,40 @@ Outcome TimeRecommendation(int rounds) {
   return outcome;
 }
 
+// Twenty recorded steps that differ by a tenth.
+Profile RecordedResNet50(ZooCommunication communication) {
+  return Required(BuildZooProfile("resnet50", {.platform = {.bandwidth_bytes_per_second = 1.25e9},
+                                               .variation = {.own = 0.05, .common = 0.05},
+                                               .communication = communication}));
+}
+
+Cost CostOfPrediction(const Profile& profile, StepSource source) {
+  const double begin = ThreadCpuNs();
+  const ThroughputQuery query = Required(ResolveThroughput(
+      profile, {.worker_counts = CountsFrom(1, 16, 1), .options = {.step_variation = source}}));
+  Required(PredictThroughput(profile, query, NeverStop));
+  return {.cpu_ns = ThreadCpuNs() - begin, .operations = 1};
+}
+
+Cost CostOfRecommendation(const Profile& profile, StepSource source) {
+  RecommendationDraft draft;
+  draft.max_workers = 16;
+  draft.options.step_variation = source;
+  const double begin = ThreadCpuNs();
+  const RecommendationQuery query = Required(ResolveRecommendation(profile, draft));
+  Required(RecommendWorkers(profile, query, NeverStop));
+  return {.cpu_ns = ThreadCpuNs() - begin, .operations = 1};
+}
+
+// What an honest interval costs: answers with modelled steps over those with steps as recorded.
+Outcome CompareStepSources(ZooCommunication communication,
+                           Cost (*cost_of)(const Profile&, StepSource), int rounds) {
+  const Profile profile = RecordedResNet50(communication);
+  return {.rounds = TakeTurns(
+              rounds, [&] { return cost_of(profile, StepSource::kModelled); },
+              [&] { return cost_of(profile, StepSource::kAsRecorded); }, OursOverTheirs)};
+}
+
 // Each operation but downloads waits for two that come before it, any two: hardly any of them wait
 // for the same downloads.
 TransferGraph RandomGraph() {
@@ -141,6 +175,26 @@ void AddAnswerRows(Registry& registry) {
                 .goal = AtMost(0.5, 0.15),
                 .rounds = 3,
                 .run = TimeRecommendation});
+  const auto add_modelled = [&](const char* name, const char* sides, ZooCommunication communication,
+                                Cost (*cost_of)(const Profile&, StepSource)) {
+    registry.Add({.name = name,
+                  .sides = sides,
+                  .goal = AtMost(1.5, 1.3),
+                  .rounds = 5,
+                  .run = [communication, cost_of](int rounds) {
+                    return CompareStepSources(communication, cost_of, rounds);
+                  }});
+  };
+  add_modelled("answers.modelled.predict",
+               "modelled steps, recorded: ResNet-50 at a server, W=1..16",
+               ZooCommunication::kParameterServers, CostOfPrediction);
+  add_modelled("answers.modelled.recommend", "the same, a recommendation of 1 to 16 workers",
+               ZooCommunication::kParameterServers, CostOfRecommendation);
+  add_modelled("answers.modelled.predict_all_reduce", "the same, collectives, W=1..16",
+               ZooCommunication::kAllReduce, CostOfPrediction);
+  add_modelled("answers.modelled.recommend_all_reduce",
+               "the same, collectives, a recommendation of 1 to 16 workers",
+               ZooCommunication::kAllReduce, CostOfRecommendation);
   registry.Add({.name = "orders.tac_100k_seconds",
                 .sides = "TAC on a random graph of 100,000 operations, 5,000 of them downloads",
                 .goal = AtMost(1, 0.3),
