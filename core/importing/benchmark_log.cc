@@ -54,10 +54,23 @@ class BenchmarkLog {
     return absl::SimpleAtod(text, &number);
   }
 
+  // "node0:42:42 [0] NCCL INFO ...", "NCCL version 2.18.3".
+  static bool IsDebug(absl::string_view line) {
+    constexpr absl::string_view kName = "NCCL ";
+    for (size_t at = line.find(kName); at != absl::string_view::npos;
+         at = line.find(kName, at + 1)) {
+      const absl::string_view rest = line.substr(at + kName.size());
+      for (const char* const word :
+           {"INFO", "WARN", "TRACE", "CALL", "ABORT", "VERSION", "version"}) {
+        if (absl::StartsWith(rest, word)) return true;
+      }
+    }
+    return false;
+  }
+
   void ReadLine(absl::string_view line) {
-    constexpr absl::string_view kDebug = "NCCL ";
     const size_t hash = line.find('#');
-    const bool is_debug = absl::StrContains(line, kDebug);
+    const bool is_debug = IsDebug(line);
     if (hash != absl::string_view::npos && !is_debug)
       return ReadComment(line.substr(0, hash), line.substr(hash + 1));
     if (const std::optional<BenchmarkTest> test = TestMentioned(line)) test_ = test;
@@ -92,7 +105,7 @@ class BenchmarkLog {
     if (tokens.end() - name > 1 && absl::SimpleAtoi(*(name + 1), &ranks)) debug_ranks_ = ranks;
   }
 
-  // "mpirun -np 8 ./osu_allreduce", which starts so many processes.
+  // "mpirun -np 8 ./osu_allreduce", "srun --ntasks=8", which start so many processes.
   void ReadLaunch(absl::string_view line) {
     const Tokens tokens = TokensOf(line);
     const auto launcher = std::find_if(tokens.begin(), tokens.end(), [](absl::string_view word) {
@@ -101,22 +114,32 @@ class BenchmarkLog {
     });
     if (launcher == tokens.end()) return;
     launched_ = 0;
-    for (auto word = launcher; word + 1 < tokens.end(); ++word) {
-      if (*word != "-n" && *word != "-np") continue;
-      if (!absl::SimpleAtoi(*(word + 1), &launched_)) launched_ = 0;
-      return;
+    for (auto word = launcher; word != tokens.end(); ++word) {
+      for (const char* const name : {"--ntasks", "--np", "--n", "-np", "-n"}) {
+        absl::string_view value = *word;
+        if (!absl::ConsumePrefix(&value, name)) continue;
+        if (value.empty() && word + 1 != tokens.end()) value = *(word + 1);
+        absl::ConsumePrefix(&value, "=");
+        if (absl::SimpleAtoi(value, &launched_)) return;
+        launched_ = 0;
+      }
     }
   }
 
-  // A launcher's mark is the same in each line, or has as many words (a time).
+  // A launcher's mark is the same in each line, or has as many words (a time). Where it ends within
+  // a word, what is after its last digit is the same: "[1,12]<stdout>:".
   absl::string_view WithoutPrefix(absl::string_view line) const {
     if (prefix_.empty() || absl::ConsumePrefix(&line, prefix_)) return line;
-    if (prefix_.back() != ' ' && prefix_.back() != '\t') return "";
-    for (size_t left = TokensOf(prefix_).size(); left > 0; --left) {
+    absl::string_view end = prefix_;
+    end.remove_prefix(end.find_last_of("0123456789 \t") + 1);  // npos + 1 is 0
+    const bool ends_within = prefix_.back() != ' ' && prefix_.back() != '\t';
+    for (size_t left = TokensOf(prefix_).size() - (ends_within ? 1 : 0); left > 0; --left) {
       line = absl::StripLeadingAsciiWhitespace(line);
       line.remove_prefix(std::min(line.size(), line.find_first_of(" \t")));
     }
-    return line;
+    if (!ends_within) return line;
+    const size_t at = end.empty() ? absl::string_view::npos : line.find(end);
+    return at == absl::string_view::npos ? "" : line.substr(at + end.size());
   }
 
   void ReadComment(absl::string_view before, absl::string_view comment) {
@@ -126,6 +149,10 @@ class BenchmarkLog {
              std::equal(words.begin(), words.end(), tokens.begin());
     };
     if (begins({"Collective", "test", "concluded:"})) return;
+    if (begins({"Collective", "test", "starting:"}) && tokens.size() > 3) {
+      test_ = TestMentioned(tokens[3]).value_or(BenchmarkTest{.name = std::string(tokens[3])});
+      return;
+    }
     if (begins({"nThread"}) || begins({"Using", "devices"})) {
       ranks_.clear();
       last_rank_ = -1;
@@ -268,9 +295,12 @@ class BenchmarkLog {
       sections_.back().rows.push_back(std::move(row));
       return;
     }
-    if (row.size_bytes > 0)
+    const absl::string_view time = tokens[columns_.times[0]];
+    if (row.size_bytes > 0) {
       AddFault(
-          absl::StrCat(Quoted(std::string(tokens[columns_.times[0]])), " is not a time above 0"));
+          absl::StrCat(Quoted(std::string(time)), " is not a time above 0",
+                       absl::StrContains(time, ",") ? ": write its decimals after a point" : ""));
+    }
   }
 
   size_t number_ = 0;

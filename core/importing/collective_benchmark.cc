@@ -20,6 +20,7 @@
 #include "core/base/quoted.h"
 #include "core/importing/benchmark_log.h"
 #include "core/importing/benchmark_sections.h"
+#include "core/importing/file_kind.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/units.h"
 #include "core/model/fault_list.h"
@@ -129,16 +130,23 @@ void ReadPointTable(absl::string_view text, FaultList& faults, MeasuredPoints& p
   place.fill(SIZE_MAX);
   size_t columns = 0;
   size_t number = 0;
+  char separator = ',';
   for (const absl::string_view raw : absl::StrSplit(text, '\n')) {
     ++number;
     const absl::string_view line = absl::StripAsciiWhitespace(raw);
     if (line.empty() || line.front() == '#') continue;
-    std::vector<absl::string_view> cells = absl::StrSplit(line, ',');
+    if (columns == 0) {
+      const size_t first = line.find_first_of(",;\t");
+      if (first != absl::string_view::npos) separator = line[first];
+    }
+    std::vector<absl::string_view> cells = absl::StrSplit(line, separator);
     for (absl::string_view& cell : cells) cell = absl::StripAsciiWhitespace(cell);
     if (columns == 0) {
       columns = cells.size();
       for (size_t c = 0; c < place.size(); ++c) {
-        const auto found = std::find(cells.begin(), cells.end(), kPointColumns[c]);
+        const auto found = std::find_if(cells.begin(), cells.end(), [c](absl::string_view cell) {
+          return absl::EqualsIgnoreCase(cell, kPointColumns[c]);
+        });
         if (found == cells.end())
           faults.Add(LineField(number), absl::StrCat("no column ", kPointColumns[c]));
         place[c] = static_cast<size_t>(found - cells.begin());
@@ -333,10 +341,14 @@ void ReadJson(absl::string_view text, const CollectiveBenchmarkOptions& options,
     for (const absl::string_view line : absl::StrSplit(text, '\n')) {
       ++number;
       if (absl::StripAsciiWhitespace(line).empty()) continue;
-      const nlohmann::json object = ParsedOrNot(line);
+      // A launcher's mark may stand before it.
+      const size_t begin = line.find('{');
+      const nlohmann::json object =
+          ParsedOrNot(begin == absl::string_view::npos ? line : line.substr(begin));
       if (object.is_discarded()) {
+        const std::string not_number = NotNumberIn(std::string_view(line.data(), line.size()));
         return faults.Add(number == 1 ? kAtRecording : LineField(number),
-                          "no JSON, or one that is cut short");
+                          not_number.empty() ? "no JSON, or one that is cut short" : not_number);
       }
       benchmark.Read(object, LineField(number));
     }
@@ -347,8 +359,30 @@ void ReadJson(absl::string_view text, const CollectiveBenchmarkOptions& options,
   faults.Add(kAtRecording, "no objects with a size and times, as nccl-tests and rccl-tests write");
 }
 
-// A launcher may put `[1,0]` before the lines of nccl-tests.
+// The text without escapes of colours, its lines divided by line feeds alone.
+std::string PlainText(absl::string_view text) {
+  constexpr char kEscape = '\x1b';
+  std::string plain;
+  plain.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool has_next = i + 1 < text.size();
+    if (text[i] == kEscape && has_next && text[i + 1] == '[') {
+      // Up to its letter.
+      for (i += 2; i < text.size() && !absl::ascii_isalpha(static_cast<unsigned char>(text[i]));)
+        ++i;
+    } else if (text[i] != '\r') {
+      plain += text[i];
+    } else if (!has_next || text[i + 1] != '\n') {
+      plain += '\n';
+    }
+  }
+  return plain;
+}
+
+// A launcher may put `[1,0]` before the lines of nccl-tests, and before each object on a line.
 bool IsJson(absl::string_view text) {
+  const absl::string_view first = text.substr(0, text.find('\n'));
+  if (absl::StrContains(first, "{\"") && absl::EndsWith(first, "}")) return true;
   if (text.empty() || text.front() == '{') return !text.empty();
   const absl::string_view rest = absl::StripLeadingAsciiWhitespace(text.substr(1));
   return text.front() == '[' && (rest.empty() || rest.front() == '{' || rest.front() == ']');
@@ -363,9 +397,10 @@ absl::StatusOr<std::vector<MeasuredCollective>> ReadCollectiveBenchmark(
   if (options.workers && *options.workers < 2)
     faults.Add("workers", absl::StrCat(*options.workers, " is below 2"));
   MeasuredPoints points(limits, faults);
-  const absl::string_view view = AbslView(text);
+  const std::string plain = PlainText(AbslView(text));
+  const absl::string_view view = plain;
   const absl::string_view content = absl::StripAsciiWhitespace(view);
-  const absl::string_view first = content.substr(0, content.find('\n'));
+  const std::string first = absl::AsciiStrToLower(content.substr(0, content.find('\n')));
   const bool is_table =
       absl::StrContains(first, "size_bytes") || absl::StrContains(first, "workers,");
   if (!faults.empty()) {

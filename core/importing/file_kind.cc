@@ -27,7 +27,7 @@ constexpr std::pair<FileKind, std::string_view> kTexts[] = {
     {FileKind::kHorovodTimeline, "Horovod's timeline"sv},
     {FileKind::kChakraJson, "a Chakra execution trace"sv},
     {FileKind::kChakra, "a Chakra execution trace, serialised"sv},
-    {FileKind::kXPlane, "an XPlane, as the profilers of JAX and TensorFlow 2 write"sv},
+    {FileKind::kXPlane, "an XPlane or its JSON, as the profilers of JAX and TensorFlow 2 write"sv},
     {FileKind::kBytePsTimeline, "a timeline of BytePS"sv},
     {FileKind::kMxnetTimeline, "a timeline of MXNet's profiler"sv},
     {FileKind::kProfileJson, "a Stepcast profile in proto JSON"sv},
@@ -94,10 +94,11 @@ bool StartsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-// Control characters other than white space.
+// Control characters other than white space and the escapes of colours.
 bool IsNoText(char c) {
+  constexpr unsigned char kEscape = 0x1b;
   const auto byte = static_cast<unsigned char>(c);
-  return (byte < 0x20 && absl::ascii_isspace(byte) == 0) || byte == 0x7f;
+  return (byte < 0x20 && byte != kEscape && absl::ascii_isspace(byte) == 0) || byte == 0x7f;
 }
 
 // True where every `width`-th byte from `at` on is of ASCII, not 0, and all others are 0: ASCII in
@@ -198,6 +199,9 @@ FileKind KindOfJson(std::string_view text) {
        {"\"schemaVersion\""sv, "\"deviceProperties\""sv, "\"cpu_op\""sv, "\"distributedInfo\""sv,
         "\"aten::"sv, "\"ProfilerStep#"sv}) {
     if (Has(text, key)) return FileKind::kPyTorchTrace;
+  }
+  for (const std::string_view name : {"\"/host:CPU\""sv, "\"XLA Ops\""sv, "\"XLA Modules\""sv}) {
+    if (Has(text, "\"traceEvents\"") && Has(text, name)) return FileKind::kXPlane;
   }
   if (Has(text, "\"traceEvents\"") && Has(text, "\"cpu/0\"") && Has(text, "\"process_name\""))
     return FileKind::kMxnetTimeline;

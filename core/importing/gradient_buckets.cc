@@ -40,6 +40,60 @@ std::optional<BucketMembers> FindBucketMembers(const std::vector<int64_t>& gradi
   return members;
 }
 
+namespace {
+
+constexpr int64_t kMaxPowerSgdRank = 256;
+
+// Elements sent at some rank; a matrix is compressed where that saves more than `least_rate`.
+int64_t PowerSgdElements(const std::vector<GradientShape>& gradients, int64_t rank,
+                         double least_rate) {
+  int64_t sum = 0;
+  for (const GradientShape& gradient : gradients) {
+    const int64_t rows = std::max<int64_t>(gradient.rows, 1);
+    const int64_t columns = gradient.elements / rows;
+    const int64_t thin = (rows + columns) * std::min({rows, columns, rank});
+    const bool is_compressed =
+        rows * columns == gradient.elements &&
+        static_cast<double>(thin) * least_rate < static_cast<double>(gradient.elements);
+    sum += is_compressed ? thin : gradient.elements;
+  }
+  return sum;
+}
+
+// Two matrices of a rank times the side of the least square that a bucket fits into, for each.
+bool IsBatchedPowerSgd(int64_t elements, std::vector<int64_t> sent, int64_t rank) {
+  std::sort(sent.begin(), sent.end());
+  int64_t least = 0;
+  int64_t most = 0;
+  for (size_t i = 0; i + 1 < sent.size(); i += 2) {
+    const int64_t side = sent[i] / rank;
+    if (sent[i] != sent[i + 1] || sent[i] % rank != 0 || side > INT32_MAX) return false;
+    if (most > elements) return false;
+    least += (side - 1) * (side - 1) + 1;
+    most += side * side;
+  }
+  return sent.size() % 2 == 0 && least <= elements && elements <= most;
+}
+
+}  // namespace
+
+int64_t PowerSgdRank(const std::vector<GradientShape>& gradients,
+                     const std::vector<int64_t>& sent) {
+  int64_t elements = 0;
+  for (const GradientShape& gradient : gradients) elements += gradient.elements;
+  const int64_t sum = std::accumulate(sent.begin(), sent.end(), int64_t{0});
+  constexpr size_t kMostGradients = size_t{1} << 14;
+  if (sum >= elements || sent.size() < 2 || gradients.size() > kMostGradients) return 0;
+  for (int64_t rank = 1; rank <= kMaxPowerSgdRank; ++rank) {
+    // By default 2.
+    for (const double least_rate : {2.0, 1.0, 0.5, 1.5, 3.0, 4.0, 5.0, 8.0, 10.0}) {
+      if (PowerSgdElements(gradients, rank, least_rate) == sum) return rank;
+    }
+    if (IsBatchedPowerSgd(elements, sent, rank)) return rank;
+  }
+  return 0;
+}
+
 std::optional<CapRange> CapsThatMake(const std::vector<int64_t>& gradient_bytes,
                                      const std::vector<size_t>& counts) {
   CapRange caps{.most = INT64_MAX};

@@ -25,6 +25,19 @@ struct BucketMembers {
 std::optional<BucketMembers> FindBucketMembers(const std::vector<int64_t>& gradients,
                                                const std::vector<int64_t>& buckets);
 
+// A gradient as a matrix of so many rows.
+struct GradientShape {
+  int64_t rows = 0;  // its first dimension; 0: not known
+  int64_t elements = 0;
+};
+// The rank of PowerSGD, where all-reduces of `sent` elements are what its hook makes of the
+// gradients of one step; 0: they are not. Of each bucket it sends what stays as it is, then a thin
+// matrix for each matrix, by its rows, then another, by its columns; the batched one two alike for
+// the whole bucket. Of more than 16,384 gradients 0. REQUIRES: elements are at least 1, and their
+// sum is int64. Source: torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py of
+// PyTorch 1.13.
+int64_t PowerSgdRank(const std::vector<GradientShape>& gradients, const std::vector<int64_t>& sent);
+
 // The limits by which the rule makes some buckets: at least `least`, at most `most`.
 struct CapRange {
   int64_t least = 1;

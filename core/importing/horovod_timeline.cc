@@ -114,7 +114,8 @@ class HorovodReader : public JsonReader {
     if (place() == kEvent) Keep();
   }
 
-  bool MayEnd() const override { return place() == kEvents; }
+  // An event that is cut short is left out.
+  bool MayEnd() const override { return place() != kTop; }
 
   void Text(std::string& value) override {
     if (place() == kEvent && key() == "ph") phase_ = value;

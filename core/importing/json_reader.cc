@@ -148,12 +148,15 @@ class JsonBytes {
 // A fault where `token`, as far as it was read and with what stands before it, ends in the
 // beginning of NaN or an infinity, which Python writes and JSON does not have.
 //
-// A control character within a text is another, as PyTorch writes some names of Python functions.
+// Control characters within a text, as PyTorch writes some names of Python functions, and bytes
+// that are not UTF-8 are others.
 std::string FaultOfToken(std::string_view token, std::string_view error) {
   if (error.find("control character") != std::string_view::npos) {
     return "a control character in a text, which JSON does not have (a known fault of PyTorch's "
            "profiler): remove it, or record without with_stack";
   }
+  if (error.find("ill-formed UTF-8") != std::string_view::npos)
+    return "a text with bytes that are not UTF-8, which JSON does not have: write it as UTF-8";
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   token.remove_prefix(token.find_last_not_of(kLetters) + 1);  // npos + 1 is 0
   if (token == "N" || token == "na")

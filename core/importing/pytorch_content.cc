@@ -80,11 +80,13 @@ struct BucketMatch {
   std::vector<size_t> sent;  // places of the all-reduces
 };
 
-// The all-reduces of a group (-1: of any) that consecutive gradients add up to, in order, up to the
-// last one. None where they do not, or where sizes are not known. Gradients before them are those
-// of micro-steps that only accumulate, of which there are as many again, or were all that were
-// left over. Cost: linear in the all-reduces, times at most kMostPlaces.
-std::optional<BucketMatch> MatchOf(const StepContent& content, int32_t group) {
+// The all-reduces of a group (-1: of any), of whole numbers or not, that consecutive gradients add
+// up to, in order, up to the last one. None where they do not, or where sizes are not known.
+// Gradients before them are those of micro-steps that only accumulate, of which there are as many
+// again, or were all that were left over. Cost: linear in the all-reduces, times at most
+// kMostPlaces.
+std::optional<BucketMatch> MatchOf(const StepContent& content, int32_t group,
+                                   bool are_whole = false) {
   constexpr int64_t kMostElements = int64_t{1} << 36;
   constexpr size_t kMostPlaces = 64;
   struct Node {
@@ -102,8 +104,9 @@ std::optional<BucketMatch> MatchOf(const StepContent& content, int32_t group) {
   size_t candidates = 0;
   for (size_t i = content.end_bucket; i-- > content.first_bucket;) {
     const SentTensor& tensor = content.sent[i];
-    if (tensor.kind != Collective::kAllReduce || tensor.is_whole || tensor.elements < 1 ||
-        tensor.elements > kMostElements || (group >= 0 && tensor.group != group))
+    if (tensor.kind != Collective::kAllReduce || tensor.is_whole != are_whole ||
+        tensor.elements < 1 || tensor.elements > kMostElements ||
+        (group >= 0 && tensor.group != group))
       continue;
     ++candidates;
     const size_t before = reached.size();
@@ -435,6 +438,7 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
       content.gradients.push_back({.start_ns = event->start_ns,
                                    .end_ns = in_scope ? scope->end_ns : event->end_ns,
                                    .elements = event->number,
+                                   .rows = event->group_size,
                                    .element_bytes = event->element_bytes});
       content.optimizer.reset();
     }
@@ -574,18 +578,23 @@ absl::Status StepContentFinder::CheckKinds() const {
   return absl::OkStatus();
 }
 
-// Maps of unused parameters after the last bucket, beside which they run; and all steps as the
-// first, where threads ran what was launched one after the other in another order.
+// Maps of unused parameters after the last bucket, beside which they run, and the last gradient;
+// and all steps as the first, where threads ran what was launched one after the other in another
+// order.
 void StepContentFinder::PutInOrder() {
   std::vector<SentTensor> usual;
   for (StepContent& content : contents_) {
     const auto begin = content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket);
     const auto end = content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket);
     std::vector<int64_t> launches;
-    for (auto each = begin; each != end; ++each) launches.push_back(each->launch_ns);
-    std::stable_partition(begin, end, [](const SentTensor& tensor) {
+    const auto others = std::stable_partition(begin, end, [](const SentTensor& tensor) {
       return tensor.kind != Collective::kAllReduce || !tensor.is_whole;
     });
+    for (auto each = begin; each != others; ++each) launches.push_back(each->launch_ns);
+    for (auto each = others; each != end && !launches.empty(); ++each) {
+      each->launch_ns =
+          std::max({each->launch_ns, launches.back() + 1, content.gradients.back().end_ns});
+    }
     if (usual.empty()) usual = content.sent;
     std::vector<SentTensor> ordered;
     for (const SentTensor& like : usual) {
@@ -608,7 +617,14 @@ void StepContentFinder::PutInOrder() {
 void StepContentFinder::ChooseBuckets() {
   const StepContent& content = contents_.front();
   std::vector<bool> is_bucket(content.sent.size(), false);
-  if (const std::optional<BucketMatch> match = MatchOf(content, -1)) {
+  std::optional<BucketMatch> match = MatchOf(content, -1);
+  const bool are_all_whole =
+      std::all_of(content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket),
+                  content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket),
+                  [](const SentTensor& tensor) { return tensor.is_whole; });
+  // As a hook sends them that makes whole numbers of gradients.
+  if (are_all_whole) match = MatchOf(content, -1, true);
+  if (match) {
     for (const size_t i : match->sent) is_bucket[i] = true;
   } else {
     const auto has_size = [](const SentTensor& tensor) { return tensor.elements >= 0; };
@@ -623,7 +639,7 @@ void StepContentFinder::ChooseBuckets() {
       const SentTensor& tensor = content.sent[i];
       const bool is_scalar = tensor.elements == 1 && !has_scalar;
       if (tensor.kind != Collective::kAllReduce || tensor.is_whole || is_scalar ||
-          has_size(tensor) != are_sizes_known)
+          tensor.elements == 0 || has_size(tensor) != are_sizes_known)
         continue;
       // Without sizes, one that is launched after no gradient has none.
       const bool has_gradient = std::any_of(

@@ -20,6 +20,7 @@ struct Gradient {
   int64_t start_ns = 0;
   int64_t end_ns = 0;     // of the hooks, too
   int64_t elements = -1;  // -1: not recorded
+  int32_t rows = 0;       // its first dimension; 0: not recorded
   int16_t element_bytes = 0;
 };
 

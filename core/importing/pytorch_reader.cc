@@ -160,6 +160,8 @@ class PyTorchReader : public JsonReader {
       event_.collective.assign(value, 0, kMaxTraceNameBytes);
     } else if (place() == kArguments && key() == "dtype") {
       event_.collective_type.assign(value, 0, kMaxTraceNameBytes);
+    } else if (place() == kArguments) {
+      NumberInText(value);
     } else if (place() == kTypes) {
       if (event_.types == 0) event_.type.assign(value, 0, kMaxTraceNameBytes);
       if (event_.types < kInputs) event_.element_bytes[event_.types] = BytesOfElement(value);
@@ -274,6 +276,13 @@ class PyTorchReader : public JsonReader {
       return FailAtByte(absl::StrCat(AbslView(key()), " is the text ", Quoted(text.substr(0, 64)),
                                      ", which is not a number"));
     Time(value, is_whole && std::abs(value) < 1e16 ? std::optional(whole) : std::nullopt);
+  }
+
+  // A number of an event's arguments, likewise.
+  void NumberInText(const std::string& text) {
+    int64_t whole = 0;
+    const bool may_be = !text.empty() && text[0] >= '0' && text[0] <= '9';
+    if (may_be && absl::SimpleAtoi(text, &whole)) Number(static_cast<double>(whole), whole);
   }
 
   void Time(double value, std::optional<int64_t> whole) {
@@ -434,11 +443,14 @@ class PyTorchReader : public JsonReader {
   }
 
   void KeepHost(HostKind kind, Collective collective = Collective::kUnspecified) {
+    int64_t size = event_.group.size;
+    if (kind == HostKind::kGradient)
+      size = event_.dimensions[0].empty() ? 0 : event_.dimensions[0].front();
     trace_.host.push_back(
         {.start_ns = event_.start_ns,
          .end_ns = event_.start_ns + event_.length_ns,
          .number = event_.elements,
-         .group_size = static_cast<int32_t>(std::clamp<int64_t>(event_.group.size, 0, INT32_MAX)),
+         .group_size = static_cast<int32_t>(std::clamp<int64_t>(size, 0, INT32_MAX)),
          .group = kind == HostKind::kCollective ? PlaceOfGroup() : -1,
          .element_bytes = BytesOfElement(event_.type),
          .is_whole = IsWholeType(event_.type),

@@ -97,6 +97,8 @@ class TracedStepsFinder {
   void CutLinks(const StepContent& content, StepCuts& step) const;
   bool TakeCompression(const std::vector<Gradient>& gradients,
                        const std::vector<SentTensor>& buckets, bool are_known);
+  static absl::Status CheckHook(const std::vector<Gradient>& gradients,
+                                const std::vector<int64_t>& sent);
   absl::Status ChooseUnits();
   void SendGradients(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets,
                      const BucketMembers& members);
@@ -362,6 +364,26 @@ void TracedStepsFinder::SendAsRecorded(const std::vector<SentTensor>& buckets, c
                                       "; other buckets cannot be asked for."));
 }
 
+// Of thin matrices that follow from each other the sizes do not tell what other buckets would send.
+absl::Status TracedStepsFinder::CheckHook(const std::vector<Gradient>& gradients,
+                                          const std::vector<int64_t>& sent) {
+  std::vector<GradientShape> shapes;
+  int64_t elements = 0;
+  for (const Gradient& gradient : gradients) {
+    shapes.push_back({.rows = gradient.rows, .elements = gradient.elements});
+    elements += gradient.elements;
+  }
+  const int64_t rank = PowerSgdRank(shapes, sent);
+  if (rank == 0) return absl::OkStatus();
+  return TraceFault(absl::StrCat(
+      "its ", sent.size(), " all-reduces a step are those of PowerSGD of rank ", rank, ": ",
+      std::accumulate(sent.begin(), sent.end(), int64_t{0}), " elements for gradients of ",
+      elements,
+      ", the second part of a bucket after the first has come; record steps before "
+      "start_powerSGD_iter, or without register_comm_hook, and the gradients' buckets are "
+      "there"));
+}
+
 // False where not all gradients are compressed alike.
 bool TracedStepsFinder::TakeCompression(const std::vector<Gradient>& gradients,
                                         const std::vector<SentTensor>& buckets, bool are_known) {
@@ -409,13 +431,16 @@ absl::Status TracedStepsFinder::ChooseUnits() {
   }
   if (!buckets.empty() && !members && !has_bucket_sizes)
     return TraceFault("its all-reduces have no sizes: record with record_shapes=True");
+  if (has_shapes && !members) {
+    if (absl::Status status = CheckHook(gradients, bucket_elements); !status.ok()) return status;
+  }
   const char* why =
       has_shapes ? "they do not add up from gradients in the order in which these became ready"
                  : "the gradients' sizes were not recorded (record_shapes=True)";
   if (has_type && has_bucket_sizes && AreCompressed(gradients, buckets) &&
       !TakeCompression(gradients, buckets, members.has_value())) {
     members.reset();
-    why = "a hook sends the gradients in other types, some smaller than others";
+    why = "they are sent in other types than the gradients', and not all in one that is smaller";
   }
   if (buckets.empty()) {
     for (size_t i = 0; i < gradients.size(); ++i)

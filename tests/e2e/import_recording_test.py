@@ -370,6 +370,37 @@ class ImportRecordingTest(ServerTest):
             self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
             self.assertIn(said, details.violations[field])
 
+    def test_what_a_hook_makes_of_gradients_is_told_by_its_sizes(self):
+        """A hook that sends bytes is one that compresses; PowerSGD's thin matrices, of rank 2 here, are refused by their name."""
+        trace = json.loads((CASES / "plain" / "trace.json").read_bytes())
+        shapes = {400000: [500, 800], 300000: [600, 500]}
+        parts = {401000: [1000, 1000, 1600], 300600: [600, 1200, 1000]}
+        as_bytes, as_parts = [], []
+        for event in trace["traceEvents"]:
+            arguments = event["args"]
+            if event["name"] == "torch::autograd::AccumulateGrad":
+                elements = arguments["Input Dims"][0][0]
+                arguments = dict(arguments, **{"Input Dims": [shapes.get(elements, [elements])]})
+            if event["name"] == "record_param_comms":
+                as_bytes.append(dict(event, args=dict(arguments, dtype="Byte")))
+                sizes = parts[arguments["In msg nelems"]]
+                as_parts += [dict(event, ts=event["ts"] + 50 * i, args=dict(arguments, **{"In msg nelems": n, "Out msg nelems": n})) for i, n in enumerate(sizes)]
+                continue
+            as_bytes.append(event)
+            if event["name"] not in ("c10d::allreduce_", "gloo:all_reduce"):
+                as_parts.append(dict(event, args=arguments))
+        options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
+        content = json.dumps(dict(trace, traceEvents=as_bytes)).encode()
+        self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id="whole-numbers"))
+        profile = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/whole-numbers"))
+        self.assertEqual((list(profile.buckets.sizes_bytes), profile.buckets.sent_share), ([401000, 300600], 0.25))
+        content = json.dumps(dict(trace, traceEvents=as_parts)).encode()
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.profiles.ImportProfile(messages(content, pytorch=options))
+        details = details_of(raised.exception)
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
+        self.assertIn("PowerSGD of rank 2", details.violations["recording"])
+
     def test_a_trace_that_is_not_json_says_the_byte_and_the_reason(self):
         options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)
         for case, reason in (("control_character", "a control character in a text"), ("nan_in_args", "NaN, which is not a number of JSON")):

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "core/base/random.h"
@@ -57,6 +59,42 @@ TEST(GradientBucketsTest, OfResNet18AreThoseThatWereReported) {
               ElementsAre(2'052'000, 28'852'224, 15'853'824));
   EXPECT_THAT(Sizes(bytes, AssignBuckets(bytes, {.cap_bytes = 35 * kMiB})),
               ElementsAre(2'052'000, 38'297'600, 6'408'448));
+}
+
+// Of each bucket what its hook sends: what stays as it is, and two thin matrices for each other.
+TEST(GradientBucketsTest, TheRankOfPowerSgdIsFoundAgain) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    Random random({seed, 34});
+    const auto rank = static_cast<int64_t>(1 + random.Below(8));
+    std::vector<GradientShape> shapes;
+    std::vector<int64_t> sent;
+    int64_t whole = 0;
+    for (uint64_t buckets = 1 + random.Below(4); buckets > 0; --buckets) {
+      std::array<int64_t, 3> parts = {};
+      for (uint64_t count = 1 + random.Below(6); count > 0; --count) {
+        const auto rows = static_cast<int64_t>(64 + random.Below(1000));
+        const auto columns = static_cast<int64_t>(64 + random.Below(1000));
+        shapes.push_back({.rows = rows, .elements = rows * columns});
+        shapes.push_back({.rows = rows, .elements = rows});
+        parts[0] += rows;
+        parts[1] += rows * rank;
+        parts[2] += columns * rank;
+        whole += rows * columns + rows;
+      }
+      sent.insert(sent.end(), parts.begin(), parts.end());
+    }
+    // Matrices of which it saves less than half stay as they are.
+    const bool is_usual =
+        std::all_of(shapes.begin(), shapes.end(), [rank](const GradientShape& shape) {
+          const int64_t columns = shape.elements / shape.rows;
+          return columns == 1 || 2 * rank * (shape.rows + columns) < shape.elements;
+        });
+    if (is_usual) {
+      EXPECT_EQ(PowerSgdRank(shapes, sent), rank) << "seed " << seed;
+    }
+    EXPECT_EQ(PowerSgdRank(shapes, {whole}), 0) << "seed " << seed;
+    EXPECT_EQ(PowerSgdRank(shapes, {whole / 2, whole - whole / 2}), 0) << "seed " << seed;
+  }
 }
 
 TEST(GradientBucketsTest, MembersAndCapAreFoundAgain) {

@@ -63,7 +63,8 @@ TEST(HorovodTimelineTest, WhatIsMissingIsNamed) {
       {absl::StrReplaceAll(good, {{"NEGOTIATE_ALLREDUCE", "QUEUE"}}), "no ALLREDUCE of a tensor"},
       {absl::StrReplaceAll(good, {{"NEGOTIATE_ALLREDUCE", "NEGOTIATE_ALLGATHER"}}),
        "\"ALLGATHER\""},
-      {good.substr(0, good.size() / 2), "cut short"},
+      {good.substr(0, good.size() / 2), "it has 1 steps"},
+      {good.substr(0, good.size() / 2) + "}}}", "cut short"},
       {"{\"traceEvents\": []}", "a list of events"},
       {"[]", "no ALLREDUCE of a tensor"}};
   for (const auto& [text, expected] : cases) {
@@ -85,6 +86,21 @@ TEST(HorovodTimelineTest, WhatIsNotReducedInEveryStepIsLeftOut) {
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->profile.operations().size(), 4U);
   EXPECT_THAT(imported->notes, Contains(HasSubstr("1 tensors that are not reduced in every step")));
+}
+
+// A job that is stopped leaves what its last write held, which ends anywhere.
+TEST(HorovodTimelineTest, AnEventThatIsCutShortIsLeftOut) {
+  const std::string text = WriteHorovodTimeline(6, false);
+  const size_t fifth = WriteHorovodTimeline(5, false).size();
+  const auto whole = Import(text.substr(0, fifth));
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  for (size_t size = fifth + 1; size < text.size(); ++size) {
+    const auto imported = Import(text.substr(0, size));
+    ASSERT_TRUE(imported.ok()) << size << ": " << imported.status();
+    EXPECT_EQ(imported->profile.operations(), whole->profile.operations()) << size;
+    EXPECT_GE(imported->profile.steps().size(), whole->profile.steps().size()) << size;
+    EXPECT_THAT(imported->notes, Contains(HasSubstr("the list has no end"))) << size;
+  }
 }
 
 TEST(HorovodTimelineTest, BrokenTimelinesAreRefusedOrMakeASoundProfile) {

@@ -3,11 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
 
 #include "core/communication/all_reduce.h"
 #include "core/importing/collective_benchmark.h"
@@ -202,6 +208,94 @@ TEST(RecordedCasesTest, OtherBucketsAreRefusedWhereGradientsAreUnknown) {
   }
 }
 
+// The events of a case, each as `edit` leaves it.
+std::string Edited(const std::string& name, const std::function<void(nlohmann::json&)>& edit) {
+  nlohmann::json trace = nlohmann::json::parse(Case(name));
+  for (nlohmann::json& event : trace.at("traceEvents")) edit(event);
+  return trace.dump();
+}
+
+bool IsAllReduce(const nlohmann::json& event) { return event.at("args").contains("In msg nelems"); }
+
+// A map of unused parameters runs beside the buckets, so that its place among them varies.
+TEST(RecordedCasesTest, TheMapOfUnusedParametersMayComeAnywhere) {
+  constexpr std::array<int64_t, 3> kEarlier = {0, 2400, 3900};
+  constexpr int64_t kFirstStep = 1'000'000;
+  constexpr int64_t kStep = 20'000;
+  constexpr int64_t kMapAt = 13'400;  // of a step
+  constexpr int64_t kLastOfMap = 8;
+  const auto imported = Import(Edited("unused_parameters_map/trace.json", [&](auto& event) {
+    const int64_t at = event.at("ts").template get<int64_t>() - kFirstStep;
+    if (at % kStep >= kMapAt && at % kStep <= kMapAt + kLastOfMap)
+      event["ts"] = kFirstStep + at - kEarlier[static_cast<size_t>(at / kStep) % kEarlier.size()];
+  }));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->profile.steps().size(), 4U);
+  EXPECT_THAT(AllReduces(imported->profile, true), ElementsAre(4000, 1'600'000, 2400, 1'200'000));
+  EXPECT_THAT(AllReduces(imported->profile, false), ElementsAre(16));
+}
+
+TEST(RecordedCasesTest, GradientsMayBeSentAsWholeNumbers) {
+  const auto imported = Import(Edited("plain/trace.json", [](auto& event) {
+    if (IsAllReduce(event)) event["args"]["dtype"] = "Byte";
+  }));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_THAT(AllReduces(imported->profile, true), ElementsAre(1000, 400'000, 600, 300'000));
+  EXPECT_THAT(imported->profile.content().buckets.value().sizes_bytes,
+              ElementsAre(401'000, 300'600));
+  EXPECT_EQ(imported->profile.content().buckets->sent_share, 0.25);
+}
+
+TEST(RecordedCasesTest, NumbersMayBeTexts) {
+  const auto plain = Import(Case("tensor_parallel_all_reduce/trace.json"));
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  const auto imported = Import(Edited("tensor_parallel_all_reduce/trace.json", [](auto& event) {
+    for (auto& [key, value] : event["args"].items())
+      if (value.is_number()) value = value.dump();
+  }));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->notes, plain->notes);
+  EXPECT_EQ(imported->profile.operations(), plain->profile.operations());
+}
+
+// Matrices of 500 x 800 and 600 x 500 of rank 2; what is no matrix is sent first, as it is.
+TEST(RecordedCasesTest, PowerSgdIsRefusedByItsName) {
+  const auto sent_as = [](const std::vector<std::vector<int64_t>>& buckets) {
+    nlohmann::json trace = nlohmann::json::parse(Case("plain/trace.json"));
+    nlohmann::json events = nlohmann::json::array();
+    for (nlohmann::json event : trace.at("traceEvents")) {
+      if (event["name"] == "torch::autograd::AccumulateGrad") {
+        nlohmann::json& shape = event["args"]["Input Dims"][0];
+        if (shape[0] == 400'000) shape = {500, 800};
+        if (shape[0] == 300'000) shape = {600, 500};
+      }
+      if (event["name"] != "record_param_comms") {
+        const std::string name = event["name"];
+        const bool is_other_part = name == "c10d::allreduce_" || name == "gloo:all_reduce";
+        if (!is_other_part) events.push_back(event);
+        continue;
+      }
+      for (const int64_t elements : buckets[event["args"]["In msg nelems"] == 401'000 ? 0 : 1]) {
+        event["args"]["In msg nelems"] = event["args"]["Out msg nelems"] = elements;
+        event["ts"] = event["ts"].get<int64_t>() + 50;
+        events.push_back(event);
+      }
+    }
+    trace["traceEvents"] = events;
+    return Import(trace.dump());
+  };
+  const auto split = sent_as({{1000, 1000, 1600}, {600, 1200, 1000}});
+  EXPECT_THAT(Told(split.status()),
+              AllOf(HasSubstr("PowerSGD of rank 2"), HasSubstr("6400 elements for gradients of "),
+                    HasSubstr("start_powerSGD_iter")));
+  const auto batched = sent_as({{3 * 634, 3 * 634}, {3 * 549, 3 * 549}});
+  EXPECT_THAT(Told(batched.status()), HasSubstr("PowerSGD of rank 3"));
+  // Steps before it begins.
+  const auto before = sent_as({{401'000}, {300'600}});
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_THAT(AllReduces(before->profile, true), ElementsAre(4000, 1'600'000, 2400, 1'200'000));
+}
+
 // DistributedDataParallel assigns buckets by the size of the gradients, before a hook compresses
 // them: its default cap, with which it was recorded, makes the recorded buckets.
 TEST(RecordedCasesTest, CapsHoldForGradientsThatAHookCompresses) {
@@ -230,6 +324,9 @@ TEST(RecordedCasesTest, CapsHoldForGradientsThatAHookCompresses) {
 }
 
 TEST(RecordedCasesTest, ReasonsAreTrue) {
+  std::string foreign = Case("plain/trace.json");
+  foreign.replace(foreign.find("aten::relu"), 4, "at\xff\xfe");
+  EXPECT_THAT(Told(Import(foreign).status()), HasSubstr("bytes that are not UTF-8"));
   EXPECT_THAT(Told(Import(Case("control_character/trace.json")).status()),
               AllOf(HasSubstr("a control character in a text"), HasSubstr("byte ")));
   EXPECT_EQ(KindOf(Case("control_character/trace.json")), FileKind::kPyTorchTrace);
@@ -257,6 +354,8 @@ TEST(RecordedCasesTest, FormatsAreToldByTheirContent) {
             FileKind::kChakra);
   EXPECT_EQ(KindOf("\x0a\x20\x08\x02\x12\x09/host:CPU\x1a\x02\x08\x01"s), FileKind::kXPlane);
   EXPECT_EQ(KindOf("\x0a\x20\x0a\x1e\x0a\x09/job:a/cp\x12\x02\x08\x01"s), FileKind::kBinary);
+  EXPECT_EQ(KindOf(R"({"traceEvents": [{"ph": "M", "args": {"name": "XLA Ops"}}]})"),
+            FileKind::kXPlane);
   EXPECT_EQ(KindOf(R"({"traceEvents": [{"ph": "X", "pid": "Comm.byteps.gradient_0"}]})"),
             FileKind::kBytePsTimeline);
 }
@@ -312,6 +411,96 @@ TEST(RecordedCasesTest, JsonOfNcclTestsAsksForItsWorkersAlone) {
                                                    .workers = 8,
                                                    .size_bytes = 1'048'576,
                                                    .seconds = 60.48576e-6}));
+}
+
+// One test alone, and the points that it measured.
+std::string AllReduceLog() {
+  const std::string both = Case("nccl_two_tests_in_one_log/all_reduce_then_all_gather.txt");
+  return both.substr(0, both.find("# Collective test starting: all_gather_perf"));
+}
+
+TEST(RecordedCasesTest, MarksOfLaunchersAndColoursChangeNothing) {
+  using Edit = std::function<std::string(size_t, const std::string&)>;
+  const std::vector<Edit> edits = {
+      [](size_t, const std::string& line) { return "\x1b[1;32m" + line + "\x1b[0m"; },
+      [](size_t at, const std::string& line) {
+        return absl::StrCat("[1,", at % 12, "]<stdout>:", line);
+      },
+      [](size_t at, const std::string& line) {
+        return absl::StrCat("2026-01-02 03:04:", 10 + at, " [1,", at % 3, "]<stdout>:", line);
+      },
+      [](size_t, const std::string& line) { return "  3: " + line; },
+      [](size_t, const std::string& line) { return line + "\r"; },
+      [](size_t at, const std::string& line) {
+        return at == 0 ? "NCCL version 2.18.3\n" + line : line;
+      }};
+  const std::string log = AllReduceLog();
+  const auto plain = ReadCollectiveBenchmark(log, {});
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  ASSERT_EQ(plain->size(), 6U);
+  for (size_t e = 0; e < edits.size(); ++e) {
+    std::vector<std::string> lines = absl::StrSplit(log, '\n');
+    for (size_t i = 0; i < lines.size(); ++i) lines[i] = edits[e](i, lines[i]);
+    const std::string edited = absl::StrJoin(lines, "\n");
+    EXPECT_NE(KindOf(edited), FileKind::kBinary) << e;
+    const auto measured = ReadCollectiveBenchmark(edited, {});
+    ASSERT_TRUE(measured.ok()) << e << ": " << measured.status();
+    EXPECT_EQ(*measured, *plain) << e;
+  }
+  const auto measured = ReadCollectiveBenchmark(absl::StrReplaceAll(log, {{"\n", "\r"}}), {});
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  EXPECT_EQ(*measured, *plain);
+}
+
+TEST(RecordedCasesTest, TestsOfNoKnownNameAreRefusedByIt) {
+  const auto refusal = [](const std::string& from, const std::string& to) {
+    return Told(
+        ReadCollectiveBenchmark(absl::StrReplaceAll(AllReduceLog(), {{from, to}}), {}).status());
+  };
+  EXPECT_THAT(refusal("all_reduce_perf", "ring_exchange_perf"),
+              HasSubstr("\"ring_exchange_perf\" is not"));
+  EXPECT_THAT(refusal("60.49", "60,49"),
+              AllOf(HasSubstr("line 17"), HasSubstr("write its decimals after a point")));
+}
+
+TEST(RecordedCasesTest, LaunchersSayTheirWorkersInManyWays) {
+  for (const char* const launch : {"mpirun -np 8", "mpirun --np 8", "srun -n8", "srun --ntasks=8",
+                                   "srun --ntasks-per-node=4 -n 8", "mpiexec -n 8"}) {
+    const auto measured = ReadCollectiveBenchmark(
+        absl::StrCat(launch,
+                     " ./osu_allreduce\n# OSU NCCL Allreduce Latency Test v7.0\n"
+                     "# Size       Avg Latency(us)\n1048576   100.00\n"),
+        {});
+    ASSERT_TRUE(measured.ok()) << launch << ": " << measured.status();
+    ASSERT_EQ(measured->size(), 1U);
+    EXPECT_EQ(measured->front().workers, 8) << launch;
+  }
+}
+
+TEST(RecordedCasesTest, TablesMayBeDividedInOtherWays) {
+  const std::string table =
+      "kind,workers,size_bytes,seconds\nALL_REDUCE,8,1048576,0.001\nALL_REDUCE,8,4194304,0.003\n";
+  const auto plain = ReadCollectiveBenchmark(table, {});
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  for (const std::string& other :
+       {absl::StrReplaceAll(table, {{",", ";"}}), absl::StrReplaceAll(table, {{",", "\t"}}),
+        absl::StrReplaceAll(table, {{"kind", "Kind"}, {"size_bytes", "Size_Bytes"}})}) {
+    const auto measured = ReadCollectiveBenchmark(other, {});
+    ASSERT_TRUE(measured.ok()) << other << measured.status();
+    EXPECT_EQ(*measured, *plain) << other;
+  }
+}
+
+TEST(RecordedCasesTest, ObjectsMayFollowALaunchersMark) {
+  const std::string text = Case("nccl_json/rccl_tests.jsonl");
+  const auto plain = ReadCollectiveBenchmark(text, {});
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  const auto marked = ReadCollectiveBenchmark(
+      "[1,0]<stdout>:" + absl::StrReplaceAll(text, {{"}\n{", "}\n[1,0]<stdout>:{"}}), {});
+  ASSERT_TRUE(marked.ok()) << marked.status();
+  EXPECT_EQ(*marked, *plain);
+  const std::string broken = absl::StrReplaceAll(text, {{"\"time\": 60.48576", "\"time\": NaN"}});
+  EXPECT_THAT(Told(ReadCollectiveBenchmark(broken, {}).status()), HasSubstr("NaN at byte "));
 }
 
 TEST(RecordedCasesTest, MpiBenchmarksAreReadByTest) {
