@@ -20,13 +20,14 @@ struct CollectiveBenchmarkOptions {
 };
 
 // Forms, told by their content:
-// - what nccl-tests and rccl-tests print, of 2020 to 2025, with whatever a launcher puts before
-//   each line; the times are those in place, where there are some, as training has them;
+// - what nccl-tests and rccl-tests print, of 2020 to 2025, in colour or not, with whatever a
+//   launcher puts before each line; the times are those in place, where there are some, as training
+//   has them;
 // - what the MPI benchmarks of OSU and of Intel print of collectives that block; the times are the
 //   means over the processes. A size of an all-gather is a process's, and becomes the whole;
 // - the JSON of nccl-tests and rccl-tests, one object or one a line;
-// - lines with commas, the first of which names the columns kind, workers, size_bytes, seconds in
-//   any order (kind as ALL_REDUCE or all_reduce);
+// - lines with commas, semicolons or tabs, the first of which names the columns kind, workers,
+//   size_bytes, seconds in any order (kind as ALL_REDUCE or all_reduce);
 // - JSON: a list of objects with these four keys, or an object that has it as `measured`; keys and
 //   numbers may be as proto JSON has them.
 //
