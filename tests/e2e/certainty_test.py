@@ -129,8 +129,9 @@ class CertaintyTest(ServerTest):
         noisy = training([0.9, 1.1, 1.0, 1.05, 0.95])
         scenario = {"workers": 4, "bandwidth_bytes_per_second": 1.25e8, "all_reduce": {"latency_seconds": 1e-5}}
         tuned = calls.OptimizeCommunication(from_json(tuning_pb2.OptimizeCommunicationRequest(), {"inline_profile": noisy, "scenario": scenario}))
+        of_any = {key: value for key, value in scenario.items() if key != "workers"}
         at_counts = calls.OptimizeCommunication(
-            from_json(tuning_pb2.OptimizeCommunicationRequest(), {"inline_profile": noisy, "scenario": scenario, "worker_counts": [2, 4]})
+            from_json(tuning_pb2.OptimizeCommunicationRequest(), {"inline_profile": noisy, "scenario": of_any, "worker_counts": [2, 4]})
         )
         optimized = calls.OptimizeJob(from_json(strategy_pb2.OptimizeJobRequest(), {"inline_profile": noisy, "scenario": scenario}))
         ordered = calls.OptimizeOrder(from_json(order_pb2.OptimizeOrderRequest(), {"inline_profile": small(), "scenario": {"workers": 2}}))
