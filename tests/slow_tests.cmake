@@ -97,6 +97,8 @@ set(STEPCAST_SLOW_TESTS
   stepcast_client_program_test
   testbed.ddp.RecordedTest
   testbed.ddp.SweepTest
+  testbed.pp.LiveTest
+  testbed.pp.PredictionTest
   throughput_test)
 
 # stepcast_label(TEST): labels a test of this folder `slow` or `fast`.
