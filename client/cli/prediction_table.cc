@@ -362,6 +362,10 @@ std::string CloseCallText(double probability_best, double expected_loss) {
   constexpr double kSure = 0.95;
   constexpr double kLeastLoss = 0.0005;
   if (probability_best >= kSure || expected_loss < kLeastLoss) return "";
+  // A tie that something simpler or smaller won.
+  if (probability_best < 0.5)
+    return absl::StrCat("the best of these is expected to do ", PercentText(expected_loss),
+                        " better than the chosen one\n");
   return absl::StrCat("close call: the best of these with probability ",
                       PercentText(probability_best), "; choosing it is expected to lose ",
                       PercentText(expected_loss), "\n");
