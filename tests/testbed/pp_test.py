@@ -15,6 +15,7 @@ import chains  # noqa: E402
 import machine  # noqa: E402
 import pipelines  # noqa: E402
 import predictions  # noqa: E402
+import training  # noqa: E402
 from pipelines import Constants, Point  # noqa: E402
 
 DATA = _HERE.parent / "data" / "pp"
@@ -87,7 +88,7 @@ class LiveTest(unittest.TestCase):
     """A short run of real stages, where the machine can: whatever its speed, what is handed on is right."""
 
     def test_two_stages_hand_on_what_they_should_in_every_way_of_receiving(self):
-        lack = pipelines.missing()
+        lack = training.missing()
         if lack:
             self.skipTest(f"this machine lacks {lack}")
         quiet = machine.Quiet()

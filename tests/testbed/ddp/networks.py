@@ -4,7 +4,7 @@ A layer's time is its share of a total by multiply-adds, as if on one accelerato
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # The part of the time that is the same for every layer, as launches and small kernels are.
 _EVEN_SHARE = 0.15
@@ -88,21 +88,18 @@ def _bert():
     return layers + [_projection(width, width, 1)]
 
 
-def _timed(layers, batch, forward_seconds, backward_seconds, optimizer_seconds):
+def timed(layers, forward_seconds, backward_seconds):
+    """The layers with their shares of both times."""
     work = sum(layer.work for layer in layers)
     shares = [_EVEN_SHARE / len(layers) + (1 - _EVEN_SHARE) * layer.work / work for layer in layers]
-    return Network(
-        [Layer(layer.kind, layer.shapes, layer.work, share * forward_seconds, share * backward_seconds) for layer, share in zip(layers, shares)],
-        batch,
-        optimizer_seconds,
-    )
+    return [replace(layer, forward_seconds=share * forward_seconds, backward_seconds=share * backward_seconds) for layer, share in zip(layers, shares)]
 
 
 def network(name):
     if name == "alexnet_s":
-        return _timed(_alexnet(), 128, 0.04, 0.08, 0.003)
+        return Network(timed(_alexnet(), 0.04, 0.08), 128, 0.003)
     if name == "resnet50_s":
-        return _timed(_resnet50(), 32, 0.08, 0.16, 0.006)
+        return Network(timed(_resnet50(), 0.08, 0.16), 32, 0.006)
     if name == "bert_s":
-        return _timed(_bert(), 16, 0.07, 0.14, 0.006)
+        return Network(timed(_bert(), 0.07, 0.14), 16, 0.006)
     raise ValueError(f"no network is called {name!r}")

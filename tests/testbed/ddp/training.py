@@ -27,7 +27,6 @@ import ranks  # noqa: E402
 import recordings  # noqa: E402
 
 _README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
-_BEGIN, _END = "<!-- what the last ./dev testbed --ddp --report measured -->\n", "<!-- end of --ddp -->\n"
 _WORKER = pathlib.Path(__file__).with_name("worker.py")
 _GIGABIT = 1_000_000_000
 # (network, bucket cap in MiB, bits/s).
@@ -253,9 +252,11 @@ def _logged(running):
     return {"model": name, "bucket_cap_mb": cap, "rate": rate, "workers": running.count, "buckets": found}
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="./dev testbed --ddp", description=__doc__.splitlines()[0])
-    parser.add_argument("--record-to", type=pathlib.Path, metavar="FOLDER", help="keep traces and what was measured, as tests/data/ddp has them")
+def command(flag, description, keeps, kind, run):
+    """`./dev testbed FLAG`, whose tables lie between FLAG's marks of the README. run(folder, stepcast, quiet) measures into the folder, and returns the
+    tables and a function that has the relative errors of the predictions, for the kind of job's model error."""
+    parser = argparse.ArgumentParser(prog=f"./dev testbed {flag}", description=description)
+    parser.add_argument("--record-to", type=pathlib.Path, metavar="FOLDER", help=f"keep traces and what was measured, as {keeps} has them")
     parser.add_argument("--report", action="store_true", help="write the tables into tests/testbed/README.md")
     parser.add_argument("--stepcast", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -268,25 +269,39 @@ def main():
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     network.remove_stale()
     began = time.monotonic()
+    load = os.getloadavg()[0]
     quiet = machine.Quiet()
-    with tempfile.TemporaryDirectory(prefix="stepcast-ddp-") as work:
+    with tempfile.TemporaryDirectory(prefix="stepcast-testbed-") as work:
         folder = options.record_to or pathlib.Path(work)
         folder.mkdir(parents=True, exist_ok=True)
-        load = os.getloadavg()[0]
-        with machine.awake():
-            measure(folder, quiet)
-        report = recordings.report(folder, options.stepcast) + "\n\n" + ranks.report(folder, options.stepcast)
-    verdict = f"{quiet.verdict()}; a load of {load:.1f} before it began"
-    print(f"\n{report}\n\ntestbed: {verdict}, in {time.monotonic() - began:.0f} s")
-    if options.report:
+        report, errors = run(folder, options.stepcast, quiet)
+        print(f"\n{report}\n\ntestbed: {quiet.verdict()}; a load of {load:.1f} before it began, in {time.monotonic() - began:.0f} s")
+        if not options.report:
+            return 0
         if quiet.verdict() != "measured":
             print("testbed: the report is left as it was")
             return 0
-        errors = [one["errors"]["predicted"] for one in recordings.compare(folder, options.stepcast, simpler=False)[0] if not one["point"].note]
-        model_errors.write("all-reduce", errors, "./dev testbed --ddp: PyTorch DistributedDataParallel over gloo")
-        before, rest = _README.read_text().split(_BEGIN)
-        _README.write_text(f"{before}{_BEGIN}\n{report}\n\n{_END}{rest.split(_END)[1]}")
+        model_errors.write(kind, errors(), f"./dev testbed {flag}: {description.split(':')[0]}")
+    begin, end = f"<!-- what the last ./dev testbed {flag} --report measured -->\n", f"<!-- end of {flag} -->\n"
+    before, rest = _README.read_text().split(begin)
+    _README.write_text(f"{before}{begin}\n{report}\n\n{end}{rest.split(end)[1]}")
     return 0
+
+
+def run(folder, stepcast, quiet):
+    with machine.awake():
+        measure(folder, quiet)
+
+    def errors():
+        return [one["errors"]["predicted"] for one in recordings.compare(folder, stepcast, simpler=False)[0] if not one["point"].note]
+
+    return recordings.report(folder, stepcast) + "\n\n" + ranks.report(folder, stepcast), errors
+
+
+def main():
+    return command(
+        "--ddp", "PyTorch DistributedDataParallel over gloo: one worker is recorded, several are measured, predicted and compared.", "tests/data/ddp", "all-reduce", run
+    )
 
 
 if __name__ == "__main__":

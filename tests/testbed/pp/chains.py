@@ -4,20 +4,18 @@ A layer's time is its share of a total by multiply-adds, as if on one accelerato
 """
 
 import math
-from dataclasses import dataclass, replace
+import pathlib
+import sys
+from dataclasses import dataclass
 
-# The part of the time that is the same for every layer, as launches and small kernels are.
-_EVEN_SHARE = 0.15
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "ddp"))
+
+import networks  # noqa: E402
 
 
 @dataclass(frozen=True)
-class Layer:
-    kind: str  # of torch.nn, which is what its autograd function is called in a trace
-    shapes: tuple  # of its parameters
-    outputs: tuple  # of one example
-    work: float
-    forward_seconds: float = 0.0
-    backward_seconds: float = 0.0
+class Layer(networks.Layer):
+    outputs: tuple = ()  # shape of what it hands on, of one example
 
 
 @dataclass(frozen=True)
@@ -47,12 +45,12 @@ def _elements(layers):
 
 def _convolution(inputs, outputs, kernel, pixels, left):
     """left: pixels a side of what is handed on, where pooling follows."""
-    return Layer("Conv2d", ((outputs, inputs, kernel, kernel), (outputs,)), (outputs, left, left), outputs * inputs * kernel**2 * pixels**2)
+    return Layer("Conv2d", ((outputs, inputs, kernel, kernel), (outputs,)), outputs * inputs * kernel**2 * pixels**2, outputs=(outputs, left, left))
 
 
 def _linear(inputs, outputs):
     # Bound by memory.
-    return Layer("Linear", ((outputs, inputs), (outputs,)), (outputs,), 3 * inputs * outputs)
+    return Layer("Linear", ((outputs, inputs), (outputs,)), 3 * inputs * outputs, outputs=(outputs,))
 
 
 def _alexnet():
@@ -65,7 +63,7 @@ def _transformer(width=160, blocks=12, words=7630, tokens=128):
     """An embedding, blocks of attention and feed-forward, and a head."""
 
     def layer(kind, shapes, work, outputs=(tokens, width)):
-        return Layer(kind, shapes, outputs, work)
+        return Layer(kind, shapes, work, outputs=outputs)
 
     norm = layer("LayerNorm", ((width,), (width,)), 60 * width * tokens)
     attention = layer("SelfAttention", ((3 * width, width), (3 * width,), (width, width), (width,)), (4 * width + 2 * tokens) * width * tokens)
@@ -75,17 +73,11 @@ def _transformer(width=160, blocks=12, words=7630, tokens=128):
     return [embedding, *[norm, attention, norm, wide] * blocks, norm, head]
 
 
-def _timed(layers, forward_seconds, backward_seconds):
-    work = sum(layer.work for layer in layers)
-    shares = [_EVEN_SHARE / len(layers) + (1 - _EVEN_SHARE) * layer.work / work for layer in layers]
-    return [replace(layer, forward_seconds=share * forward_seconds, backward_seconds=share * backward_seconds) for layer, share in zip(layers, shares)]
-
-
 def chain(name):
     if name == "alexnet_p":
-        return Chain(_timed(_alexnet(), 0.03, 0.06), (3, 224, 224), 32, 0.004, {2: [2], 3: [1, 3]})
+        return Chain(networks.timed(_alexnet(), 0.03, 0.06), (3, 224, 224), 32, 0.004, {2: [2], 3: [1, 3]})
     if name == "transformer_p":
-        return Chain(_timed(_transformer(), 0.03, 0.06), (128,), 16, 0.006, {2: [25], 3: [21, 37]})
+        return Chain(networks.timed(_transformer(), 0.03, 0.06), (128,), 16, 0.006, {2: [25], 3: [21, 37]})
     raise ValueError(f"no chain is called {name!r}")
 
 

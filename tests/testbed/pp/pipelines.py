@@ -3,28 +3,21 @@
 Run it as `./dev testbed --pipeline`.
 """
 
-import argparse
 import json
-import os
 import pathlib
-import signal
 import statistics
 import sys
 import tempfile
-import time
 from dataclasses import asdict, dataclass
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / folder) for folder in ("pp", "ddp", "runner")]
 
 import chains  # noqa: E402
 import machine  # noqa: E402
-import model_errors  # noqa: E402
 import network  # noqa: E402
 import predictions  # noqa: E402
 import training  # noqa: E402
 
-_README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
-_BEGIN, _END = "<!-- what the last ./dev testbed --pipeline --report measured -->\n", "<!-- end of --pipeline -->\n"
 CHAINS = ("alexnet_p", "transformer_p")
 # Stages and replicas.
 SHAPES = ((2, 1), (2, 2), (3, 1), (3, 2))
@@ -103,11 +96,6 @@ def bubble_formula(point):
     return point.stages / ((point.micro_batches + point.stages - 1) * chain.seconds + chain.optimizer_seconds)
 
 
-def missing():
-    """What this machine lacks, in words; empty where nothing."""
-    return training.missing()
-
-
 def launch(stages, replicas):
     """The network and its workers, both for a `with` statement."""
     ring = network.Ring(stages * replicas, RATE)
@@ -166,46 +154,26 @@ def table(compared):
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="./dev testbed --pipeline", description=__doc__.splitlines()[0])
-    parser.add_argument("--record-to", type=pathlib.Path, metavar="FOLDER", help="keep the traces of one process and what was measured, as measured.json")
-    parser.add_argument("--report", action="store_true", help="write the tables into tests/testbed/README.md")
-    parser.add_argument("--stepcast", required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    lack = missing()
-    if lack:
-        print(f"testbed: skipped: this machine lacks {lack}")
-        return 0
-    # Namespaces and processes go when a `with` block ends, which a signal alone does not see to.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
-    network.remove_stale()
-    began = time.monotonic()
-    load = os.getloadavg()[0]
-    quiet = machine.Quiet()
+def run(folder, stepcast, quiet):
+    with machine.awake():
+        traces, steps_of = record(folder)
+        for answer in steps_of.values():
+            quiet.note_one_worker(training.Steps(answer["steps"]))
+        measured = [measure(stages, replicas, quiet) for stages, replicas in SHAPES]
+    text = json.dumps([{**asdict(point), "constants": asdict(constants)} for points, constants in measured for point in points], indent=1)
+    (folder / "measured.json").write_text(text + "\n")
+    rate = network.payload_bytes_per_second(RATE)
     with tempfile.TemporaryDirectory(prefix="stepcast-pp-") as work:
-        folder = options.record_to or pathlib.Path(work)
-        folder.mkdir(parents=True, exist_ok=True)
-        with machine.awake():
-            traces, steps_of = record(folder)
-            for answer in steps_of.values():
-                quiet.note_one_worker(training.Steps(answer["steps"]))
-            measured = [measure(stages, replicas, quiet) for stages, replicas in SHAPES]
-        text = json.dumps([{**asdict(point), "constants": asdict(constants)} for points, constants in measured for point in points], indent=1)
-        (folder / "measured.json").write_text(text + "\n")
-        rate = network.payload_bytes_per_second(RATE)
-        profiles = {name: predictions.import_trace(options.stepcast, trace, chains.chain(name).batch, rate, work) for name, trace in traces.items()}
-        compared = compare(options.stepcast, profiles, measured)
-    verdict = f"{quiet.verdict()}; a load of {load:.1f} before it began"
-    print(f"\n{table(compared)}\n\ntestbed: {verdict}, in {time.monotonic() - began:.0f} s")
-    if options.report:
-        if quiet.verdict() != "measured":
-            print("testbed: the report is left as it was")
-            return 0
-        model_errors.write("pipelines", [predicted / point.measured - 1 for point, predicted in compared], "./dev testbed --pipeline: PyTorch pipelines over gloo")
-        before, rest = _README.read_text().split(_BEGIN)
-        _README.write_text(f"{before}{_BEGIN}\n{table(compared)}\n\n{_END}{rest.split(_END)[1]}")
-    return 0
+        profiles = {name: predictions.import_trace(stepcast, trace, chains.chain(name).batch, rate, work) for name, trace in traces.items()}
+        compared = compare(stepcast, profiles, measured)
+    return table(compared), lambda: [predicted / point.measured - 1 for point, predicted in compared]
+
+
+def main():
+    return training.command(
+        "--pipeline", "PyTorch pipelines over gloo: each model is recorded on one process, trained in stages and replicas, predicted and compared.",
+        "tests/testbed/pipelines.md", "pipelines", run,
+    )
 
 
 if __name__ == "__main__":
