@@ -24,12 +24,6 @@ namespace {
 constexpr int32_t kGraphOperations = 100'000;
 constexpr int32_t kGraphDownloads = 5'000;
 
-template <typename Value>
-Value Required(absl::StatusOr<Value> value) {
-  if (!value.ok()) throw std::runtime_error(value.status().ToString());
-  return *std::move(value);
-}
-
 // As `stepcast profile zoo resnet50 --bandwidth 10Gbit/s` makes it.
 Profile ResNet50AtServers() {
   return Required(
@@ -47,17 +41,13 @@ Outcome TimeRecommendation(int rounds) {
   RecommendationDraft draft;
   draft.scenario.communication = ParameterServersDraft{.transfer_order = TransferOrder::kTac};
   draft.max_workers = 16;
-  Outcome outcome;
-  for (int round = 0; round <= rounds; ++round) {
-    const double begin = ThreadCpuNs();
-    const RecommendationQuery query = Required(ResolveRecommendation(profile, draft));
-    const Recommendation answer = Required(RecommendWorkers(profile, query, NeverStop));
-    const double ns = ThreadCpuNs() - begin;
-    if (round == 0) continue;
-    const auto operations = static_cast<double>(answer.simulation.simulated_operations);
-    outcome.rounds.push_back({.ours = ns / operations, .theirs = 0, .value = ns * 1e-9});
-  }
-  return outcome;
+  return TimeAnswer(
+      [&] {
+        const RecommendationQuery query = Required(ResolveRecommendation(profile, draft));
+        return Required(RecommendWorkers(profile, query, NeverStop))
+            .simulation.simulated_operations;
+      },
+      kInSeconds, rounds);
 }
 
 // Twenty recorded steps that differ by a tenth.
@@ -85,7 +75,7 @@ Cost CostOfRecommendation(const Profile& profile, StepSource source) {
   return {.cpu_ns = ThreadCpuNs() - begin, .operations = 1};
 }
 
-// What an honest interval costs: answers with modelled steps over those with steps as recorded.
+// The cost of an honest interval: answers with modelled steps over those with steps as recorded.
 Outcome CompareStepSources(ZooCommunication communication,
                            Cost (*cost_of)(const Profile&, StepSource), int rounds) {
   const Profile profile = RecordedResNet50(communication);
@@ -128,24 +118,33 @@ Outcome TimeTac(int rounds) {
 
 }  // namespace
 
-Outcome TimePrediction(const Profile& profile, const ThroughputDraft& draft, double unit,
-                       int rounds) {
+Outcome TimeAnswer(const std::function<int64_t()>& answer, double unit, int rounds) {
   Outcome outcome;
-  double widest = 0;
   for (int round = 0; round <= rounds; ++round) {
     const double begin = ThreadCpuNs();
-    const ThroughputQuery query = Required(ResolveThroughput(profile, draft));
-    const ThroughputAnswer answer = Required(PredictThroughput(profile, query, NeverStop));
+    const auto operations = static_cast<double>(answer());
     const double ns = ThreadCpuNs() - begin;
-    for (const Prediction& prediction : answer.predictions) {
-      const Interval& interval = prediction.confidence_interval;
-      widest =
-          std::max(widest, (interval.upper - interval.lower) / 2 / prediction.examples_per_second);
-    }
     if (round == 0) continue;
-    const auto operations = static_cast<double>(answer.simulation.simulated_operations);
     outcome.rounds.push_back({.ours = ns / operations, .theirs = 0, .value = ns * 1e-9 * unit});
   }
+  return outcome;
+}
+
+Outcome TimePrediction(const Profile& profile, const ThroughputDraft& draft, double unit,
+                       int rounds) {
+  double widest = 0;
+  Outcome outcome = TimeAnswer(
+      [&] {
+        const ThroughputQuery query = Required(ResolveThroughput(profile, draft));
+        const ThroughputAnswer answer = Required(PredictThroughput(profile, query, NeverStop));
+        for (const Prediction& prediction : answer.predictions) {
+          const Interval& interval = prediction.confidence_interval;
+          widest = std::max(widest,
+                            (interval.upper - interval.lower) / 2 / prediction.examples_per_second);
+        }
+        return answer.simulation.simulated_operations;
+      },
+      unit, rounds);
   outcome.note = absl::StrFormat("widest interval: %.2f %% to either side", 100 * widest);
   return outcome;
 }

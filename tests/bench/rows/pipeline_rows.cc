@@ -19,17 +19,12 @@
 #include "core/pipeline/simulation.h"
 #include "core/predict/throughput.h"
 #include "tests/bench/cpu_clock.h"
+#include "tests/bench/rows/answers.h"
 #include "tests/bench/rows/rows.h"
 
 namespace stepcast::bench {
 
 namespace {
-
-template <typename Value>
-Value Required(absl::StatusOr<Value> value) {
-  if (!value.ok()) throw std::runtime_error(value.status().ToString());
-  return *std::move(value);
-}
 
 constexpr int64_t kForwardMs = 4;
 constexpr int64_t kBackwardMs = 8;
@@ -51,19 +46,15 @@ Outcome TimePredictionOf10752(int rounds) {
   draft.scenario.emplace();
   draft.scenario->pipeline = PipelineDraft{
       .stages = 8, .micro_batches = 8, .schedule = PipelineSchedule::kInterleaved, .chunks = 12};
-  Outcome outcome;
   double step_seconds = 0;
-  for (int round = 0; round <= rounds; ++round) {
-    const double begin = ThreadCpuNs();
-    const ThroughputQuery query = Required(ResolveThroughput(profile, draft));
-    const ThroughputAnswer answer = Required(PredictThroughput(profile, query, NeverStop));
-    const double ns = ThreadCpuNs() - begin;
-    const Prediction& prediction = answer.predictions.front();
-    step_seconds = 336 / prediction.steps_per_second;
-    if (round == 0) continue;
-    const auto operations = static_cast<double>(answer.simulation.simulated_operations);
-    outcome.rounds.push_back({.ours = ns / operations, .theirs = 0, .value = ns * 1e-9});
-  }
+  Outcome outcome = TimeAnswer(
+      [&] {
+        const ThroughputQuery query = Required(ResolveThroughput(profile, draft));
+        const ThroughputAnswer answer = Required(PredictThroughput(profile, query, NeverStop));
+        step_seconds = 336 / answer.predictions.front().steps_per_second;
+        return answer.simulation.simulated_operations;
+      },
+      kInSeconds, rounds);
   const double closed = 96.0 / 8 * (kForwardMs + kBackwardMs) * 1e-3 * (8 + 7.0 / 12);
   outcome.note = absl::StrFormat(
       "step %.3f s; c (m + (p - 1) / v) is %.3f s, without transfers, reductions and chance",
@@ -78,19 +69,18 @@ Outcome TimeLayouts(int rounds) {
       .examples_per_step = 256,
       .schedules = {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward,
                     PipelineSchedule::kInterleaved, PipelineSchedule::kLoopedBreadthFirst}};
-  Outcome outcome;
-  for (int round = 0; round <= rounds; ++round) {
-    const double begin = ThreadCpuNs();
-    const LayoutQuery query = Required(ResolveLayouts(profile, draft));
-    const LayoutAnswer answer =
-        Required(RecommendLayout(profile, query, NeverStop, InOrder(), KnownRuns{}));
-    const double ns = ThreadCpuNs() - begin;
-    outcome.note = absl::StrFormat("%d layouts, %d of them pruned by their bounds",
-                                   answer.layouts.size() + Index(answer.pruned), answer.pruned);
-    if (round == 0) continue;
-    const auto operations = static_cast<double>(answer.simulation.simulated_operations);
-    outcome.rounds.push_back({.ours = ns / operations, .theirs = 0, .value = ns * 1e-9});
-  }
+  std::string note;
+  Outcome outcome = TimeAnswer(
+      [&] {
+        const LayoutQuery query = Required(ResolveLayouts(profile, draft));
+        const LayoutAnswer answer =
+            Required(RecommendLayout(profile, query, NeverStop, InOrder(), KnownRuns{}));
+        note = absl::StrFormat("%d layouts, %d of them pruned by their bounds",
+                               answer.layouts.size() + Index(answer.pruned), answer.pruned);
+        return answer.simulation.simulated_operations;
+      },
+      kInSeconds, rounds);
+  outcome.note = note;
   return outcome;
 }
 
