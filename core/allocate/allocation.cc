@@ -161,7 +161,7 @@ class Contest {
     return outcome;
   }
 
-  // Of an outcome's total utility, among exchanges between two jobs.
+  // The certainty of an outcome's total utility among exchanges between two jobs.
   Settled HowSettled(const Outcome& outcome) const {
     std::vector<Exchange> gives;
     std::vector<Exchange> takes;
@@ -171,11 +171,14 @@ class Contest {
     }
     std::sort(gives.begin(), gives.end(),
               [](const Exchange& a, const Exchange& b) { return a.utility > b.utility; });
+    int64_t spare = query_.capacity.servers.value_or(0);
+    for (const JobShare& share : outcome.shares) spare -= share.servers;
     std::vector<Alternative> alternatives = {{.value = outcome.total_utility}};
     for (const Exchange& take : takes) {
       // From whom it costs least.
       const auto from = std::find_if(gives.begin(), gives.end(), [&](const Exchange& give) {
-        return give.job != take.job && give.counted >= take.counted;
+        return give.job != take.job && give.counted >= take.counted &&
+               (!query_.capacity.servers || take.servers + give.servers <= spare);
       });
       if (from == gives.end()) continue;
       alternatives.push_back({.value = outcome.total_utility + take.utility + from->utility,
@@ -189,6 +192,7 @@ class Contest {
   struct Exchange {
     size_t job = 0;
     int64_t counted = 0;  // workers or devices that it takes or gives
+    int64_t servers = 0;  // that it takes; below 0: gives
     double utility = 0;   // that it gains; of a smaller share below 0
     double deviation = 0;
   };
@@ -206,6 +210,7 @@ class Contest {
     if (next == nullptr) return;
     exchanges.push_back({.job = job,
                          .counted = CountedOf(job, std::abs(next->workers - now.workers)),
+                         .servers = next->servers - now.servers,
                          .utility = next->utility - now.utility,
                          .deviation = std::hypot(next->deviation, now.deviation)});
   }

@@ -622,7 +622,7 @@ void StepContentFinder::ChooseBuckets() {
       std::all_of(content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket),
                   content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket),
                   [](const SentTensor& tensor) { return tensor.is_whole; });
-  // As a hook sends them that makes whole numbers of gradients.
+  // A hook sends them so that makes whole numbers of gradients.
   if (are_all_whole) match = MatchOf(content, -1, true);
   if (match) {
     for (const size_t i : match->sent) is_bucket[i] = true;

@@ -37,7 +37,7 @@ struct TraceHostEvent {
   // The number of a kStep, the sequence number of what a kBackward or kFunction undoes, the
   // elements of any other tensor; -1: not recorded.
   int64_t number = -1;
-  // Of kCollective; of kGradient its first dimension; 0: not recorded.
+  // The workers of a kCollective, the first dimension of a kGradient; 0: not recorded.
   int32_t group_size = 0;
   int32_t group = -1;         // of kCollective, its place in groups; -1: not recorded
   int16_t element_bytes = 0;  // 0: not recorded

@@ -364,7 +364,7 @@ void TracedStepsFinder::SendAsRecorded(const std::vector<SentTensor>& buckets, c
                                       "; other buckets cannot be asked for."));
 }
 
-// Of thin matrices that follow from each other the sizes do not tell what other buckets would send.
+// Sizes of thin matrices that follow from each other do not tell what other buckets would send.
 absl::Status TracedStepsFinder::CheckHook(const std::vector<Gradient>& gradients,
                                           const std::vector<int64_t>& sent) {
   std::vector<GradientShape> shapes;

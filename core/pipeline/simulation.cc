@@ -8,7 +8,9 @@
 #include <queue>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/base/random.h"
 
 namespace stepcast {
@@ -23,6 +25,9 @@ constexpr Span kSendToNobody = Microseconds(100);
 constexpr Span kSendIsOver = Microseconds(1000);
 constexpr double kSocketBytes = 2.5e6;
 constexpr double kQueuedBytes = 0.9e6;
+
+// Bits of a micro-batch's number.
+int32_t BitsOf(int32_t micro_batches) { return std::bit_width(Index(micro_batches - 1)); }
 
 enum class Happening : uint8_t {
   kComputed,
@@ -219,7 +224,7 @@ Simulation::Simulation(const PipelineJob& job, StopCheck stop, PipelineLog* log)
       split_(SplitsBackward(job.layout.schedule)),
       bytes_per_tick_(job.bytes_per_second / 1e9 / static_cast<double>(kTicksPerNanosecond)),
       last_of_stage_(Index(stages_)),
-      way_bits_(std::bit_width(Index(m_ - 1))),
+      way_bits_(BitsOf(m_)),
       devices_(Index(p_ * replicas_)),
       messages_((size_t{2} * Index(replicas_) * Index(stages_)) << way_bits_),
       pairs_(Index(p_ * replicas_) * 2),
@@ -257,7 +262,7 @@ Simulation::Slot Simulation::SlotOf(int32_t rank, const PipelineWork& work) cons
   return slot;
 }
 
-// Those of the replica whose first device is `first`.
+// The ends of all messages of the replica whose first device is `first`.
 void Simulation::AddWays(int32_t first) {
   for (const int32_t step : {-1, 1}) {
     for (int32_t stage = 0; stage < stages_; ++stage) {
@@ -742,6 +747,15 @@ absl::StatusOr<PipelineRun> Simulation::Run() {
 
 absl::StatusOr<PipelineRun> SimulatePipeline(const PipelineJob& job, StopCheck stop,
                                              PipelineLog* log) {
+  const int64_t messages = (int64_t{2} * job.replicas * job.layout.stages())
+                           << BitsOf(job.layout.micro_batches);
+  if (messages > kMaxPipelineMessages)
+    return MakeError(absl::StatusCode::kOutOfRange,
+                     absl::StrCat("replicas of ", job.replicas, " speeds with ",
+                                  job.layout.stages(), " stages and ", job.layout.micro_batches,
+                                  " micro-batches each are more than can be simulated: ask for "
+                                  "fewer worker groups, stages or micro-batches"),
+                     {.reason = "PIPELINE_TOO_LARGE"});
   return Simulation(job, stop, log).Run();
 }
 

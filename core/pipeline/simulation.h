@@ -125,9 +125,13 @@ class PipelineLog {
   virtual void OnSlice(const PipelineSlice& slice) = 0;
 };
 
-// Fails only as `stop` does, and with FAILED_PRECONDITION where devices wait for each other for
-// ever, as they do where both sides of a transfer wait for another first. REQUIRES: vectors are as
-// long as said, layout without faults.
+// Places for messages of all simulated replicas: 2 a stage and micro-batch, in powers of two.
+inline constexpr int64_t kMaxPipelineMessages = int64_t{1} << 25;
+
+// Fails as `stop` does; with OUT_OF_RANGE, reason PIPELINE_TOO_LARGE, beyond kMaxPipelineMessages;
+// and with FAILED_PRECONDITION where devices wait for each other for ever, as they do where both
+// sides of a transfer wait for another first. REQUIRES: vectors are as long as said, layout without
+// faults.
 absl::StatusOr<PipelineRun> SimulatePipeline(const PipelineJob& job, StopCheck stop,
                                              PipelineLog* log = nullptr);
 

@@ -29,7 +29,7 @@ struct Settled {
 
 // The deviation of a mean that lies in that interval.
 double DeviationOf(const Interval& interval);
-// What is sought being steps per second. `runs`: as of Alternative.
+// The alternative of a prediction, by its steps per second. `runs`: as of Alternative.
 Alternative AlternativeOf(const Prediction& prediction, std::vector<double> runs = {});
 
 // REQUIRES: chosen < alternatives.size().

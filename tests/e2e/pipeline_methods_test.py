@@ -34,6 +34,17 @@ class PipelineMethodsTest(ServerTest):
         return self.ask("PredictThroughput", request, {"scenario": scenario, "worker_counts": list(counts), "options": options}).predictions
 
 
+class TooLargeTest(PipelineMethodsTest):
+    def test_more_unlike_replicas_than_there_is_room_for_are_refused_and_the_server_goes_on(self):
+        groups = [{"count": 1, "compute_speed_factor": 1 + i / 1000} for i in range(60)]
+        scenario = {"workers": 60, "pipeline": {"stages": 6, "micro_batches": 60000}, "worker_groups": groups}
+        for options in (EXACT, {}):
+            request = prediction.PredictThroughputRequest(inline_profile=message(layers(6)))
+            refused = self.refusal("PredictThroughput", request, {"scenario": scenario, "options": options})
+            self.assertEqual((refused.code, refused.reason), (grpc.StatusCode.OUT_OF_RANGE, "PIPELINE_TOO_LARGE"))
+        self.assertEqual(len(self.predict(layers(6), {"pipeline": PIPELINE, "workers": 2})), 1)
+
+
 class RecommendTest(PipelineMethodsTest):
     def recommend(self, profile, value):
         return self.ask("RecommendWorkers", recommendation_pb2.RecommendWorkersRequest(inline_profile=message(profile)), value)

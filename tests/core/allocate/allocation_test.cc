@@ -158,6 +158,27 @@ TEST(AllocationTest, WorkersGoWhereTheyAreOfUse) {
   EXPECT_THAT(answer.jobs[1].curve, SizeIs(7));
 }
 
+// Hardly anything is random here, and the split is exact.
+TEST(AllocationTest, NoExchangeIsBetterThanAnExactSplit) {
+  const std::vector<Asked> jobs = {{LinkBound(), {}}, {Computing(1000), {}}};
+  const AllocationAnswer answer = Allocated(Query(jobs, {.workers = 6}));
+  ASSERT_TRUE(answer.settled.has_value());
+  EXPECT_EQ(answer.settled->probability_best, 1);
+  EXPECT_LT(answer.settled->expected_loss, 1e-9);
+  EXPECT_FALSE(
+      Allocated(Query(jobs, {.workers = 6}, AllocationObjective::kMaxMinFair)).settled.has_value());
+}
+
+// The second job would be worth more than the first one's second worker, but has no server.
+TEST(AllocationTest, AnExchangeThatNeedsAServerMoreIsNone) {
+  const AllocationAnswer answer = Allocated(Query(
+      {{Computing(1000), {.min_workers = 0}}, {LinkBound(), {.weight = 1.5, .min_workers = 0}}},
+      {.workers = 2, .servers = 1}));
+  EXPECT_THAT(WorkersOf(answer), ElementsAre(2, 0));
+  ASSERT_TRUE(answer.settled.has_value());
+  EXPECT_EQ(answer.settled->probability_best, 1);
+}
+
 TEST(AllocationTest, OneMoreWorkerGoesToWhomItHelpsMost) {
   const OneMoreWorker more =
       Allocated(Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 6})).one_more_worker;

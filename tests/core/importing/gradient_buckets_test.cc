@@ -61,7 +61,8 @@ TEST(GradientBucketsTest, OfResNet18AreThoseThatWereReported) {
               ElementsAre(2'052'000, 38'297'600, 6'408'448));
 }
 
-// Of each bucket what its hook sends: what stays as it is, and two thin matrices for each other.
+// Tensors that a hook sends of each bucket: what stays as it is, and two thin matrices for each
+// other.
 TEST(GradientBucketsTest, TheRankOfPowerSgdIsFoundAgain) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     Random random({seed, 34});

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/stop_check.h"
 #include "core/pipeline/schedule.h"
 #include "core/pipeline/shares.h"
@@ -201,6 +202,16 @@ TEST(PipelineScheduleTest, PrimusComputesInThatOrderOnEveryRank) {
       EXPECT_EQ(order, OrderOf(layout, rank)) << rank;
     }
   }
+}
+
+// Unlike replicas, of whose messages an int32 could not number all.
+TEST(PipelineScheduleTest, MoreMessagesThanThereIsRoomForAreRefused) {
+  PipelineJob job = JobOf({.devices = 96, .micro_batches = 40'000});
+  job.replicas = 300;
+  const absl::StatusOr<PipelineRun> run = SimulatePipeline(job, NeverStop);
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(DetailsOf(run.status()).reason, "PIPELINE_TOO_LARGE");
+  EXPECT_NE(run.status().message().find("40000 micro-batches"), std::string::npos);
 }
 
 }  // namespace
