@@ -162,6 +162,11 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
          "The rate of --bandwidth was measured over the job's own links, and is not nominal")
       ->group(kScenarioGroup);
   AddValueOption<double>(
+      app, "--other-traffic", "SHARE",
+      "Share of every link between nodes that other traffic takes, 0 to 0.99 (default 0)",
+      [this](double share) { scenario_.set_other_traffic_fraction(share); })
+      ->group(kScenarioGroup);
+  AddValueOption<double>(
       app, "--parsing-seconds-per-byte", "S",
       "What a receiver computes per byte of a tensor; replaces the profile's overhead, also "
       "--parsing-seconds",

@@ -111,6 +111,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
                                                    const AllocationJobDraft& draft,
                                                    const ClusterCapacity& capacity,
                                                    AllocationObjective objective,
+                                                   std::optional<SharedBatch> shared,
                                                    const AllocationJobLimits& limits) {
   RequestFaults faults;
   const ScenarioDraft any_workers = WithVariedWorkers(
@@ -123,7 +124,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   const bool gives_servers = chooses_servers && !profile.has_collectives();
   absl::StatusOr<Scenario> one_worker =
       ResolveRunnable(profile, gives_servers ? WithServers(any_workers, 1, 1) : any_workers,
-                      nullptr, {.pipelines = true});
+                      nullptr, {.pipelines = !shared.has_value()});
   faults.AddPart("scenario", one_worker.status());
   const bool meets_in_collectives =
       one_worker.ok() ? !one_worker->has_servers() : chooses_servers && profile.has_collectives();
@@ -147,10 +148,16 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   if (one_worker.ok() && !counts.empty()) {
     const int32_t lowest = counts.front();
     const int32_t highest = counts.back();
-    std::erase_if(counts, [&](int32_t count) { return !one_worker->Allows(count); });
+    std::erase_if(counts, [&](int32_t count) {
+      return !one_worker->Allows(count) || (shared.has_value() && !shared->DividesAmong(count));
+    });
     if (counts.empty()) {
-      faults.Add("min_workers", absl::StrCat("none of the numbers of workers from ", lowest, " to ",
-                                             highest, " fills nodes as scenario.all_reduce says"));
+      faults.Add("min_workers",
+                 absl::StrCat("none of the numbers of workers from ", lowest, " to ", highest,
+                              " fills nodes as scenario.all_reduce says",
+                              shared.has_value() ? absl::StrCat(" and divides the global batch of ",
+                                                                shared->examples(), " examples")
+                                                 : ""));
     }
   }
   if (absl::Status status = std::move(faults).ToStatus("JOB_INVALID"); !status.ok()) return status;
@@ -167,7 +174,8 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
                        .remaining_examples = draft.remaining_examples.value_or(0),
                        .current_workers = current.workers,
                        .current_servers = current.servers.value_or(scenario_servers),
-                       .rescale_seconds = current.rescale_seconds};
+                       .rescale_seconds = current.rescale_seconds,
+                       .shared = std::move(shared)};
 }
 
 namespace {

@@ -16,6 +16,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/shared_batch.h"
 
 namespace stepcast {
 
@@ -54,7 +55,8 @@ struct AllocationJob {
   int32_t current_workers = 0;     // 0: it is not running
   int32_t current_servers = 0;
   double rescale_seconds = 0;
-  KnownRuns known;  // of its profile; may be set once it is checked
+  std::optional<SharedBatch> shared;  // that its workers divide; every worker count divides it
+  KnownRuns known;                    // of its profile; may be set once it is checked
 };
 
 struct AllocationJobLimits {
@@ -66,10 +68,12 @@ struct AllocationJobLimits {
 };
 
 // Fails with INVALID_ARGUMENT, reason JOB_INVALID, and every fault, paths relative to the job.
+// `shared`: the batch that its workers divide; it then gets only numbers that do.
 absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
                                                    const AllocationJobDraft& draft,
                                                    const ClusterCapacity& capacity,
                                                    AllocationObjective objective,
+                                                   std::optional<SharedBatch> shared = {},
                                                    const AllocationJobLimits& limits = {});
 
 // Unchecked, without the jobs themselves.

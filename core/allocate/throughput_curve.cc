@@ -53,7 +53,7 @@ int64_t PointsOf(const AllocationJob& job) {
 
 absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const SimulationOptions& options,
                                        StopCheck stop, const Executor& executor) {
-  ThroughputQuery query{.scenarios = {job.one_worker}, .options = options};
+  ThroughputQuery query{.scenarios = {job.one_worker}, .options = options, .shared = job.shared};
   for (const Scenario& choice : job.server_choices) {
     for (const int32_t workers : CountsToSimulate(job.worker_counts)) {
       query.scenarios.push_back(choice);

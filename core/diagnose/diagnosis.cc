@@ -59,6 +59,10 @@ class Diagnostician {
     PointSet points(profile_, query_.options, known);
     const absl::StatusOr<size_t> base = points.Add(query_.scenario, stop_);
     if (!base.ok()) return base.status();
+    // As a prediction finds it: before there are changes that run in full.
+    if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
+    if (absl::Status status = points.FindBottlenecks({*base}, stop_, executor); !status.ok())
+      return status;
     const absl::StatusOr<JobChanges> changes = JobChanges::Of(profile_, stop_);
     if (!changes.ok()) return changes.status();
     struct Asked {
@@ -97,8 +101,6 @@ class Diagnostician {
     if (fewer.has_value()) {
       if (absl::Status status = fewer->points.RunAll(stop_, executor); !status.ok()) return status;
     }
-    if (absl::Status status = points.FindBottlenecks({*base}, stop_, executor); !status.ok())
-      return status;
     diagnosis_.prediction = points.Summarize(*base);
     const std::vector<double> runs = points.RunsOf(*base);
     for (const Asked& each : asked) AddAnswer(runs, *each.points, each.change, each.index);

@@ -131,8 +131,8 @@ class Changer {
     if (change_.global_batch_size.has_value()) {
       faults_.Add("global_batch_size",
                   absl::StrCat(*change_.global_batch_size,
-                               ", which workers divide in predictions and recommendations only: "
-                               "give batch_size, the share of one"));
+                               ", which workers divide in predictions, recommendations and "
+                               "allocations only: give batch_size, the share of one"));
     }
     CheckBatch();
     if (change_.accumulate.has_value()) CheckAccumulate(*change_.accumulate);

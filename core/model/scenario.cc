@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/bandwidth.h"
 #include "core/base/duration_text.h"
 #include "core/base/index.h"
 #include "core/base/quoted.h"
@@ -21,6 +22,9 @@
 namespace stepcast {
 
 namespace {
+
+// More would leave the job next to nothing.
+constexpr double kMaxOtherTraffic = 0.99;
 
 // Resolves one draft; its methods are in the order of the fields.
 class ScenarioResolver {
@@ -38,6 +42,9 @@ class ScenarioResolver {
     if (!draft_.bandwidth_bytes_per_second.has_value() && cluster_.has_value())
       scenario_.bandwidth_bytes_per_second /= RingsOfANode();
     CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
+    ResolveOtherTraffic();
+    CheckLeftOf(scenario_.bandwidth_bytes_per_second);
+    scenario_.bandwidth_bytes_per_second *= left_of_links_;
     // All other faults would follow from one of these.
     if (!CheckPipelineAsked() || !CheckKind())
       return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
@@ -66,6 +73,26 @@ class ScenarioResolver {
     return std::holds_alternative<AllReduceDraft>(draft_.communication) ||
            (std::holds_alternative<std::monostate>(draft_.communication) &&
             (profile_.has_collectives() || draft_.pipeline.has_value()));
+  }
+
+  void ResolveOtherTraffic() {
+    const double taken = draft_.other_traffic_fraction.value_or(0);
+    if (taken >= 0 && taken <= kMaxOtherTraffic) {
+      left_of_links_ = 1 - taken;
+    } else {
+      faults_.Add("other_traffic_fraction",
+                  absl::StrCat(taken, " is not from 0 to ", kMaxOtherTraffic));
+    }
+  }
+
+  // A fault where other traffic leaves next to nothing of a link's rate.
+  void CheckLeftOf(double rate) {
+    const double left = rate * left_of_links_;
+    if (rate < Bandwidth::kMinBytesPerSecond || left >= Bandwidth::kMinBytesPerSecond) return;
+    faults_.Add("other_traffic_fraction",
+                absl::StrCat(*draft_.other_traffic_fraction, " leaves ", left,
+                             " bytes per second of a link, less than ",
+                             Bandwidth::kMinBytesPerSecond));
   }
 
   // False, with a fault, where no pipeline can be had.
@@ -262,6 +289,15 @@ class ScenarioResolver {
                                profile_.recorded_workers()));
     }
     if (workers_known_) CheckWorkers("workers", scenario_.workers, job, faults_);
+    CheckLeftOf(job.rack_bandwidth_bytes_per_second);
+    job.rack_bandwidth_bytes_per_second *= left_of_links_;
+    if (left_of_links_ < 1 && !job.measured.empty()) {
+      faults_.Add("other_traffic_fraction",
+                  absl::StrCat(*draft_.other_traffic_fraction,
+                               " given, and collectives take measured times, which had whatever "
+                               "traffic there was: leave it out, or give a bandwidth in place of "
+                               "measured times"));
+    }
     CheckLinksInsideNodes(draft, job);
     AssumeOfCollectives(draft, job);
     scenario_.communication = std::move(job);
@@ -445,9 +481,7 @@ class ScenarioResolver {
     return profile_.knows_transfer_order() && servers_.servers == 1 &&
            std::none_of(draft_.worker_groups.begin(), draft_.worker_groups.end(),
                         [&](const WorkerGroup& group) {
-                          return group.bandwidth_bytes_per_second.value_or(
-                                     scenario_.bandwidth_bytes_per_second) <
-                                 scenario_.bandwidth_bytes_per_second;
+                          return RateOf(group) < scenario_.bandwidth_bytes_per_second;
                         });
   }
 
@@ -566,10 +600,17 @@ class ScenarioResolver {
     }
   }
 
+  // What other traffic leaves of the group's links.
+  double RateOf(const WorkerGroup& group) const {
+    return group.bandwidth_bytes_per_second.has_value()
+               ? *group.bandwidth_bytes_per_second * left_of_links_
+               : scenario_.bandwidth_bytes_per_second;
+  }
+
   void ResolveWorkerGroup(const std::string& path, const WorkerGroup& group) {
     const double factor = group.compute_speed_factor.value_or(1);
-    const double bandwidth =
-        group.bandwidth_bytes_per_second.value_or(scenario_.bandwidth_bytes_per_second);
+    const double bandwidth = RateOf(group);
+    CheckLeftOf(group.bandwidth_bytes_per_second.value_or(0));
     if (scenario_.has_servers() &&
         std::holds_alternative<Turns>(scenario_.servers().link_sharing) &&
         bandwidth < scenario_.bandwidth_bytes_per_second) {
@@ -585,7 +626,8 @@ class ScenarioResolver {
                                kMaxComputeSpeedFactor));
     }
     if (group.bandwidth_bytes_per_second.has_value())
-      CheckBandwidth(path + ".bandwidth_bytes_per_second", bandwidth, faults_);
+      CheckBandwidth(path + ".bandwidth_bytes_per_second", *group.bandwidth_bytes_per_second,
+                     faults_);
     scenario_.worker_groups.push_back({.count = group.count,
                                        .compute_speed_factor = factor,
                                        .bandwidth_bytes_per_second = bandwidth});
@@ -597,6 +639,7 @@ class ScenarioResolver {
   const ScenarioLimits& limits_;
   Scenario scenario_;
   ParameterServers servers_;
+  double left_of_links_ = 1;    // by other traffic
   bool workers_known_ = false;  // else nothing can be compared with their number
   std::optional<ClusterDraft> cluster_;
   FaultList faults_;

@@ -135,6 +135,7 @@ struct ClusterDraft {
 struct ScenarioDraft {
   std::optional<int32_t> workers;
   std::optional<double> bandwidth_bytes_per_second;
+  std::optional<double> other_traffic_fraction;  // of every link between nodes
   std::optional<ClusterDraft> cluster;
   CommunicationDraft communication;
   std::vector<int64_t> start_offsets_ns;

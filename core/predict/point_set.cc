@@ -1,6 +1,7 @@
 #include "core/predict/point_set.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/predict/run_memory.h"
@@ -13,6 +14,8 @@ namespace {
 // The most parts that are run between two looks at the results: enough for any number of threads,
 // and not too much to be held.
 constexpr size_t kMaxParts = 512;
+// The half-width of the interval of a gain's ratio, as a share, of pairs of runs that agree.
+constexpr double kAgreeingPairs = 0.1;
 
 SimulationOptions AsATry(SimulationOptions options, bool of_servers) {
   if (options.automatic_steps && of_servers) return options;
@@ -318,21 +321,54 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
 
 absl::Status PointSet::RunChanges(const std::vector<ChangeInFull>& changes, StopCheck stop,
                                   const Executor& executor) {
-  if (changes.empty()) return absl::OkStatus();
-  std::vector<size_t> points;
-  points.reserve(changes.size());
-  for (const ChangeInFull& each : changes) {
-    const absl::StatusOr<size_t> point =
-        AddAlone(each.search->bottleneck.scenario(each.change), stop);
-    if (!point.ok()) return point.status();
-    points.push_back(*point);
+  std::vector<Pairs> all;
+  for (const ChangeInFull& change : changes) {
+    auto graph = GraphOf(change.search->bottleneck.scenario(change.change), stop);
+    if (!graph.ok()) return graph.status();
+    all.push_back({.change = change, .graph = *std::move(graph)});
   }
-  if (absl::Status status = RunAll(stop, executor); !status.ok()) return status;
-  for (size_t i = 0; i < changes.size(); ++i) {
-    const Search& search = *changes[i].search;
-    if (entries_[points[i]].Known().done() == 0) continue;
-    const double ratio = RatioOf(RunsOf(points[i]), RunsOf(search.point), 0.95).mean;
-    changes[i].search->bottleneck.AddInFull(changes[i].change, ratio - 1);
+  // A few, then as many as the point has where those do not agree.
+  for (const int32_t most : {kRunsOfATry, std::numeric_limits<int32_t>::max()}) {
+    if (absl::Status status = RunPairs(all, most, stop, executor); !status.ok()) return status;
+  }
+  for (const Pairs& pairs : all) {
+    const double ratio = RatioOf(pairs.with, RunsOf(pairs.change.search->point), 0.95).mean;
+    pairs.change.search->bottleneck.AddInFull(pairs.change.change, ratio - 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PointSet::RunPairs(std::vector<Pairs>& all, int32_t most, StopCheck stop,
+                                const Executor& executor) {
+  struct Run {
+    Pairs* pairs;
+    int32_t index;
+    absl::StatusOr<Replications::PairedRun> made;
+  };
+  std::vector<Run> runs;
+  for (Pairs& pairs : all) {
+    const Replications& without = entries_[pairs.change.search->point].Known();
+    const auto done = static_cast<int32_t>(pairs.with.size());
+    if (done > 1) {
+      const MeanInterval ratio = RatioOf(pairs.with, without.Runs(), 0.95);
+      if (ratio.half_width <= kAgreeingPairs * ratio.mean) continue;
+    }
+    for (int32_t i = done; i < std::min(most, without.done()); ++i)
+      runs.push_back({.pairs = &pairs, .index = i, .made = absl::CancelledError("not begun")});
+  }
+  executor.ForEach(runs.size(), [&](size_t i) {
+    Run& run = runs[i];
+    const auto& [search, change] = run.pairs->change;
+    run.made = entries_[search->point].Known().RunPaired(search->bottleneck.scenario(change),
+                                                         *run.pairs->graph, run.index, stop);
+    if (run.made.ok() && known_.counter != nullptr)
+      known_.counter->Add(run.made->simulated_operations);
+    return run.made.ok();
+  });
+  for (Run& run : runs) {
+    if (!run.made.ok()) return run.made.status();
+    run.pairs->with.push_back(run.made->steps_per_second);
+    short_operations_ += run.made->simulated_operations;
   }
   return absl::OkStatus();
 }

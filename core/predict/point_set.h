@@ -67,8 +67,8 @@ class PointSet {
   absl::Status RunAll(StopCheck stop, const Executor& executor);
 
   // Finds the bottlenecks of points that have runs, for Summarize to name. Where short runs do not
-  // tell changes apart those are run in full, as AddAlone. Where `stop` says that the time budget
-  // is spent: OK, and the points that are left have none.
+  // tell changes apart kRunsOfATry as long as the point's own do. Where `stop` says that the time
+  // budget is spent: OK, and the points that are left have none.
   absl::Status FindBottlenecks(const std::vector<size_t>& points, StopCheck stop,
                                const Executor& executor);
 
@@ -139,6 +139,15 @@ class PointSet {
     Search* search;
     size_t change;
   };
+  // Runs of a change, each with the random choices of the run of its point without it.
+  struct Pairs {
+    ChangeInFull change;
+    std::shared_ptr<const RankedGraph> graph;
+    std::vector<double> with;  // steps per second
+  };
+  // Up to `most` of each that does not agree yet.
+  absl::Status RunPairs(std::vector<Pairs>& all, int32_t most, StopCheck stop,
+                        const Executor& executor);
   absl::Status RunChanges(const std::vector<ChangeInFull>& changes, StopCheck stop,
                           const Executor& executor);
   absl::Status TellApart(std::vector<Search>& searches, StopCheck stop, const Executor& executor);

@@ -92,6 +92,8 @@ constexpr double kWideRuns = 0.05;
 constexpr double kWideMean = 0.005;
 // The same beside an interval of what the recording leaves open, as a share of its half-width.
 constexpr double kEnoughOfInput = 0.2;
+// The same beside the model's measured error, as a share of it.
+constexpr double kEnoughOfModel = 0.4;
 // The numbers of runs at which it is decided, where no length was asked for, whether they say
 // enough.
 constexpr int32_t kFewOfALength = 5;
@@ -258,7 +260,8 @@ int32_t Replications::WantedOfLength() const {
 }
 
 double Replications::Precision() const {
-  return options_.relative_precision > 0 ? options_.relative_precision : kPreciseMean;
+  if (options_.relative_precision > 0) return options_.relative_precision;
+  return std::max(EnoughOfMean(kPreciseMean), kEnoughOfModel * ModelErrorOf().fraction);
 }
 
 double Replications::HalfWidth(int32_t runs) const {
@@ -330,6 +333,19 @@ absl::StatusOr<Replications::ShortRun> Replications::RunShort(const Scenario& ch
   return made;
 }
 
+absl::StatusOr<Replications::PairedRun> Replications::RunPaired(const Scenario& changed,
+                                                                const RankedGraph& graph,
+                                                                int32_t index,
+                                                                StopCheck stop) const {
+  RunOptions run = RunOptionsOf(*profile_, changed, options_, index);
+  run.scaling = graph.scaling();
+  const absl::StatusOr<RunResult> result = Simulate(graph.JobOf(changed), run, stop);
+  if (!result.ok()) return result.status();
+  if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
+  return PairedRun{.steps_per_second = Summary(*result).estimate.steps_per_second,
+                   .simulated_operations = result->simulated_operations};
+}
+
 absl::StatusOr<RunResult> Replications::RunOpening(const Scenario& scenario,
                                                    const RankedGraph& graph, World world,
                                                    StopCheck stop) const {
@@ -347,14 +363,17 @@ double Replications::GainError() const {
   return scenario_.has_servers() ? kErrorOfServers : kErrorOfCollectives;
 }
 
+RunSummary Replications::Summary(const RunResult& result) const {
+  return SummaryOf(result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
+}
+
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
   RunOptions run = RunOptionsOf(*profile_, scenario_, options_, index);
   run.scaling = graph_->scaling();
   const absl::StatusOr<RunResult> result = Simulate(job_, run, stop);
   if (!result.ok()) return result.status();
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
-  RunSummary summary =
-      SummaryOf(*result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
+  RunSummary summary = Summary(*result);
   summary.opening_steps_per_second = OpeningRate(*result);
   if (index == 0 && graph_->worlds != nullptr) {
     if (absl::Status status = RunWorldsApart(summary, stop); !status.ok()) return status;

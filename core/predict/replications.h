@@ -6,11 +6,12 @@
 // better than 5 %: what scatters needs more of them to say how much.
 // Runs are as short as the answer allows where their length was not asked for either
 // (OptionsOfRuns). Of workers that meet in collectives three do where the mean is known to 0.5 % by
-// then. With parameter servers five of the least length do where the mean is known to 1 % (or to
-// relative_precision) and does not drift, ten where five come close; else all are made anew,
-// longer. Such workers start within a step as it is when links are shared, not as it was recorded:
-// a run begins as crowded as it goes on, and has little to forget. Threads: const members may be
-// called at once. Cost: one run of the engine per Run.
+// then. With parameter servers five of the least length do where the mean is known well enough and
+// does not drift, ten where five come close; else all are made anew, longer. Well enough is 1 %, or
+// a share of the error that recording and model leave anyway; or relative_precision. Such workers
+// start within a step as it is when links are shared, not as it was recorded: a run begins as
+// crowded as it goes on, and has little to forget. Threads: const members may be called at once.
+// Cost: one run of the engine per Run.
 #pragma once
 
 #include <cstdint>
@@ -108,6 +109,15 @@ class Replications {
   // REQUIRES: done() > 0; it is the changed scenario's graph.
   absl::StatusOr<ShortRun> RunShort(const Scenario& changed, const RankedGraph& graph,
                                     StopCheck stop) const;
+  // A run of a change as long as the runs of this, with the random choices of the one of that
+  // index.
+  struct PairedRun {
+    double steps_per_second = 0;
+    int64_t simulated_operations = 0;
+  };
+  // REQUIRES: as RunShort. Failure: as Run.
+  absl::StatusOr<PairedRun> RunPaired(const Scenario& changed, const RankedGraph& graph,
+                                      int32_t index, StopCheck stop) const;
   // Error of the mean's logarithm that the recording leaves open. None as recorded.
   std::optional<InputError> OfInput() const;
   // The share of steps per second to which that is known.
@@ -165,6 +175,7 @@ class Replications {
   // A short run of the changed scenario in a world: its steps per second, 0 where it is too short.
   absl::StatusOr<RunResult> RunOpening(const Scenario& scenario, const RankedGraph& graph,
                                        World world, StopCheck stop) const;
+  RunSummary Summary(const RunResult& result) const;
   // Adds to the first run's summary how its begin answers to the worlds apart.
   absl::Status RunWorldsApart(RunSummary& summary, StopCheck stop) const;
   // The half-width of the mean's interval by chance of the simulation that is enough, as a share.

@@ -425,6 +425,8 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
   }
   draft.recorded_kind_only = wire.recorded_kind_only();
   draft.bandwidth_is_measured = wire.bandwidth_is_measured();
+  if (wire.has_other_traffic_fraction())
+    draft.other_traffic_fraction = wire.other_traffic_fraction();
   if (wire.has_cluster())
     draft.cluster = ClusterFromWire(wire.cluster(), path + ".cluster", faults);
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};

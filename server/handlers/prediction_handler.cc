@@ -258,15 +258,32 @@ absl::StatusOr<Computation<OptimizeJobAnswer>> PredictionHandler::OptimizeJob(
 absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call,
                                                             const AllocationQuery& query,
                                                             const Names names,
-                                                            std::string& profile_digest) const {
+                                                            JobDigests& digests) const {
+  std::optional<SharedBatch> shared;
+  std::optional<Subject> second;
+  JobChange change;
+  if (call.source.change.global_batch_size.has_value()) {
+    change = std::exchange(call.source.change, {});
+    absl::StatusOr<std::optional<Subject>> found =
+        FindSecond(std::exchange(call.source.second, {}), call.faults, names);
+    if (!found.ok()) return found.status();
+    second = *std::move(found);
+  }
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults, names);
   if (!subject.ok()) return subject.status();
-  profile_digest = std::move(subject->digest);
-  absl::StatusOr<AllocationJob> job =
-      ResolveAllocationJob(subject->profile, call.draft, query.capacity, query.objective);
+  if (change.global_batch_size.has_value()) {
+    absl::StatusOr<SharedBatch> batch = SharedBatch::Of(
+        subject->profile, change, second.has_value() ? &second->profile : nullptr, limits_);
+    if (!batch.ok()) return WithFaults(std::move(call.faults), batch.status());
+    shared = *std::move(batch);
+    if (second.has_value()) digests.second = std::move(second->digest);
+  }
+  digests.profile = std::move(subject->digest);
+  absl::StatusOr<AllocationJob> job = ResolveAllocationJob(
+      subject->profile, call.draft, query.capacity, query.objective, std::move(shared));
   const absl::Status checked = WithFaults(std::move(call.faults), job.status());
   if (!checked.ok()) return checked;
-  job->known = {.memory = environment_.runs, .profile_digest = profile_digest};
+  job->known = {.memory = environment_.runs, .profile_digest = digests.profile};
   return job;
 }
 
@@ -275,7 +292,7 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
   absl::StatusOr<AllocationQuery> query = ResolveAllocation(call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
-  std::vector<std::string> digests(call.jobs.size());
+  std::vector<JobDigests> digests(call.jobs.size());
   int without_profile = 0;
   for (size_t i = 0; i < call.jobs.size(); ++i) {
     const Names names = without_profile < kMaxJobsWithSimilar ? Names::kSimilar : Names::kNone;
@@ -284,8 +301,13 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
   }
   EngineRun run = RunOf({"AllocateWorkers", CommunicationOf(*query)}, query->options, "");
   const bool all_found = std::none_of(digests.begin(), digests.end(),
-                                      [](const std::string& digest) { return digest.empty(); });
-  std::string content = all_found ? absl::StrJoin(digests, " ") : "";
+                                      [](const JobDigests& job) { return job.profile.empty(); });
+  std::string content = all_found
+                            ? absl::StrJoin(digests, " ",
+                                            [](std::string* text, const JobDigests& job) {
+                                              absl::StrAppend(text, job.profile, "+", job.second);
+                                            })
+                            : "";
   ExpectedWork work{.method = "AllocateWorkers",
                     .operations = OperationsOf(*query),
                     .most_seconds = query->options.time_budget_seconds};
@@ -302,7 +324,7 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
         });
         if (answer.ok()) {
           answer->job_ids = std::move(ids);
-          answer->profile_digests = std::move(digests);
+          for (JobDigests& job : digests) answer->profile_digests.push_back(std::move(job.profile));
         }
         return answer;
       });

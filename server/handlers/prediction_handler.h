@@ -140,9 +140,13 @@ class PredictionHandler {
   template <typename Answer, typename Call, typename Resolve, typename Compute>
   absl::StatusOr<Computation<Answer>> PrepareShared(std::string_view method, Call call,
                                                     Resolve resolve, Compute compute) const;
-  // The digest is set where a profile was found.
+  struct JobDigests {
+    std::string profile;
+    std::string second;  // that tells how a batch that is divided would take
+  };
+  // The digests are set where the profiles were found.
   absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query,
-                                           Names names, std::string& profile_digest) const;
+                                           Names names, JobDigests& digests) const;
 
   // For one computation.
   EngineRun RunOf(const SimulatedWork& work, const SimulationOptions& options,

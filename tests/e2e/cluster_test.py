@@ -77,6 +77,30 @@ class ClusterTest(ServerTest):
         plain = self.predicted(small(), workers=2, bandwidth_bytes_per_second=192e9)
         self.assertEqual(answer.examples_per_second, plain.examples_per_second)
 
+    def test_other_traffic_takes_its_share_of_links_between_nodes(self):
+        answer = self.predicted(training(), workers=16, cluster=DGX, bandwidth_bytes_per_second=4e9, other_traffic_fraction=0.75, all_reduce={"latency_seconds": 1e-3})
+        self.assertAlmostEqual(16 / answer.steps_per_second, 0.031 + 2 * 30 * (1e-3 + 10e6 / 16e9), delta=1e-6)
+        self.assertEqual(answer.scenario.bandwidth_bytes_per_second, 1e9)
+        self.assertFalse(answer.scenario.HasField("other_traffic_fraction"))
+        of_servers = self.predicted(small(), workers=2, bandwidth_bytes_per_second=2e6, other_traffic_fraction=0.5)
+        self.assertEqual(of_servers.examples_per_second, self.predicted(small(), workers=2, bandwidth_bytes_per_second=1e6).examples_per_second)
+        for share in (-0.5, 1, float("nan")):
+            with self.subTest(share=share), self.assertRaises(grpc.RpcError) as caught:
+                self.predicted(training(), workers=2, other_traffic_fraction=share)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertIn("scenario.other_traffic_fraction", details_of(caught.exception).violations)
+
+    def test_the_command_line_takes_other_traffic(self):
+        def rate(*flags):
+            status, out, err = stepcast("predict", self.job, "--workers", "4", "--latency", "20us", "--output", "json", *flags)
+            self.assertEqual(status, 0, err)
+            return json.loads(out)["predictions"][0]["examplesPerSecond"]
+
+        self.assertEqual(rate("--bandwidth", "10Gbit/s", "--other-traffic", "0.4"), rate("--bandwidth", "6Gbit/s"))
+        status, _, err = stepcast("predict", self.job, "--workers", "4", "--other-traffic", "1.5")
+        self.assertEqual(status, 1)
+        self.assertIn("--other-traffic: 1.5 is not from 0 to 0.99", err)
+
     def test_a_bad_cluster_is_refused_with_field_and_value(self):
         for change, field, value in (
             ({"bandwidth_bytes_per_second": 0}, "bandwidth_bytes_per_second", "0 is not from"),

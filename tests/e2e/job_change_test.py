@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from contract import details_of, from_json, grpc, prediction, recommendation_pb2, store
+from contract import allocation_pb2, details_of, details_within, from_json, grpc, prediction, recommendation_pb2, store
 from stepcastd import ServerTest
 
 MILLISECOND = 1000000
@@ -122,6 +122,43 @@ class JobChangeTest(ServerTest):
                 self.recommend(constraints, change)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
             self.assertIn(field, details_of(caught.exception).violations)
+
+    def allocate(self, *jobs, workers):
+        request = {"jobs": list(jobs), "capacity": {"workers": workers}, "options": EXACT}
+        return self.server.predictions.AllocateWorkers(from_json(allocation_pb2.AllocateWorkersRequest(), request))
+
+    def test_an_allocation_divides_a_global_batch(self):
+        def pace(workers):
+            return 192 / (0.030 * 192 / workers / 32 + 0.001 + 2 * (workers - 1) / workers * 0.004)
+
+        shared = {"id": "shared", "inline_profile": training(), "max_workers": 12, "scenario": {"change": {"global_batch_size": 192}, "all_reduce": {"latency_seconds": 0}}}
+        own = {"id": "own", "inline_profile": training(), "max_workers": 4, "weight": 0.5, "scenario": {"all_reduce": {"latency_seconds": 0}}}
+        reply = self.allocate(shared, own, workers=10)
+        counts = [1, 2, 3, 4, 6, 8, 12]
+        curve = {point.workers: point.examples_per_second for point in reply.allocations[0].curve}
+        self.assertEqual(sorted(curve), [count for count in counts if count <= 11])
+        for workers, rate in curve.items():
+            self.assertAlmostEqual(rate, pace(workers), delta=0.1)
+        others = {point.workers: point.examples_per_second for point in reply.allocations[1].curve}
+        ways = [(pace(ours) / pace(1) + 0.5 * rate / others[1], ours, theirs) for ours in counts for theirs, rate in others.items() if ours + theirs <= 10]
+        best, ours, theirs = max(ways)
+        self.assertEqual([each.workers for each in reply.allocations], [ours, theirs])
+        self.assertAlmostEqual(reply.total_utility, best, delta=1e-3)
+        self.assertAlmostEqual(reply.allocations[0].speedup, pace(ours) / pace(1), delta=1e-3)
+
+    def test_an_allocation_refuses_a_job_whose_workers_do_not_divide_its_batch(self):
+        good = {"id": "good", "inline_profile": training(), "max_workers": 2}
+        for job, change, field in (
+            ({"min_workers": 5, "max_workers": 5}, {"global_batch_size": 192}, "min_workers"),
+            ({}, {"global_batch_size": 0}, "scenario.change.global_batch_size"),
+            ({}, {"global_batch_size": 64, "batch_size": 32}, "scenario.change.batch_size"),
+        ):
+            with self.subTest(field):
+                bad = {"id": "bad", "inline_profile": training(), "scenario": {"change": change, "all_reduce": {}}, **job}
+                reply = self.allocate(bad, good, workers=8)
+                self.assertIn(field, details_within(reply.allocations[0].error).violations)
+                self.assertEqual(reply.allocations[0].workers, 0)
+                self.assertGreater(reply.allocations[1].workers, 0)
 
     def test_bad_changes_are_refused_by_field(self):
         cases = {

@@ -13,6 +13,7 @@ namespace stepcast::allocation_query_test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::JobBuilder;
 using ::testing::SizeIs;
@@ -51,6 +52,21 @@ TEST(AllocationJobTest, ByDefaultAJobGetsOneToSixteenWorkers) {
   EXPECT_EQ(job.worker_counts.back(), 16);
   EXPECT_FALSE(job.may_rest);
   EXPECT_THAT(job.server_choices, SizeIs(1));
+}
+
+TEST(AllocationJobTest, WorkersDivideASharedBatch) {
+  const auto resolved = [](const AllocationJobDraft& draft) {
+    return ResolveAllocationJob(
+        SmallJob(), draft, {.workers = 100}, AllocationObjective::kTotalUtility,
+        SharedBatch::Of(SmallJob(), {.global_batch_size = 12}, nullptr, {}).value());
+  };
+  EXPECT_THAT(resolved({})->worker_counts, ElementsAre(1, 2, 3, 4, 6, 12));
+  EXPECT_THAT(resolved({.gang = 2})->worker_counts, ElementsAre(2, 4, 6, 12));
+  EXPECT_TRUE(resolved({})->shared.has_value());
+  const absl::Status none = resolved({.min_workers = 7, .max_workers = 11}).status();
+  EXPECT_EQ(DetailsOf(none).faults.front().field, "min_workers");
+  EXPECT_THAT(DetailsOf(none).faults.front().description,
+              HasSubstr("divides the global batch of 12 examples"));
 }
 
 TEST(AllocationJobTest, WorkersComeInMultiplesOfTheGang) {

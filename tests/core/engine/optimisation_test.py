@@ -5,12 +5,12 @@ import re
 import subprocess
 import unittest
 
-LEVELS = ("O0", "O3")
+LEVELS = ("here", "O3")
 LINE = re.compile(r"(\w+) threads (\d+) jobs (\d+) digest ([0-9a-f]{16})")
 
 
 def lines_of(level):
-    """What the program of a level prints: (engine, threads, jobs on it, digest) for each of its lines."""
+    """What the program of a level of optimisation prints: (engine, threads, jobs on it, digest) for each of its lines."""
     output = subprocess.run([f"{os.environ['PHASE_DIGEST']}_{level}"], capture_output=True, check=True, text=True).stdout
     return [LINE.fullmatch(line).groups() for line in output.splitlines()]
 

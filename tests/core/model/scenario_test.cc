@@ -197,6 +197,19 @@ INSTANTIATE_TEST_SUITE_P(
         {"ManyServers", Asked({.servers = 257}), "parameter_servers.servers", "257"},
         {"NoBandwidth", {.bandwidth_bytes_per_second = 0.5}, "bandwidth_bytes_per_second", "0.5"},
         {"NanBandwidth", {.bandwidth_bytes_per_second = kNan}, "bandwidth_bytes_per_second", "nan"},
+        {"AllOtherTraffic",
+         {.other_traffic_fraction = 1},
+         "other_traffic_fraction",
+         "1 is not from 0 to 0.99"},
+        {"NegativeOtherTraffic",
+         {.other_traffic_fraction = -0.1},
+         "other_traffic_fraction",
+         "-0.1"},
+        {"NanOtherTraffic", {.other_traffic_fraction = kNan}, "other_traffic_fraction", "nan"},
+        {"OtherTrafficThatLeavesNothing",
+         {.bandwidth_bytes_per_second = 1.5, .other_traffic_fraction = 0.5},
+         "other_traffic_fraction",
+         "0.5 leaves 0.75 bytes per second of a link"},
         {"NegativeOverhead", Asked({.parsing_overhead = ParsingOverhead{.seconds = -1}}),
          "parameter_servers.parsing_overhead.seconds", "-1"},
         {"HugeOverhead", Asked({.parsing_overhead = ParsingOverhead{.seconds_per_byte = 2}}),
@@ -416,6 +429,42 @@ TEST(ClusterTest, TheScenariosOwnFiguresGoBeforeIt) {
   EXPECT_EQ(job.latency_seconds, 1e-3);
   EXPECT_EQ(job.intra_node_latency_seconds, 2e-3);
   EXPECT_EQ(job.algorithm, CollectiveAlgorithm::kRing);
+}
+
+TEST(OtherTrafficTest, TakesAShareOfEveryLinkBetweenNodes) {
+  const auto of_servers = ResolveScenario(
+      Recorded(),
+      {.workers = 3,
+       .other_traffic_fraction = 0.25,
+       .worker_groups = {{.count = 2}, {.count = 1, .bandwidth_bytes_per_second = 4e8}}});
+  ASSERT_TRUE(of_servers.ok()) << of_servers.status();
+  EXPECT_EQ(of_servers->bandwidth_bytes_per_second, 0.75e8);
+  EXPECT_EQ(of_servers->worker_groups[0].bandwidth_bytes_per_second, 0.75e8);
+  EXPECT_EQ(of_servers->worker_groups[1].bandwidth_bytes_per_second, 3e8);
+  const auto of_cluster = ResolveScenario(
+      Meeting(), {.workers = 16, .other_traffic_fraction = 0.5, .cluster = Machines()});
+  ASSERT_TRUE(of_cluster.ok()) << of_cluster.status();
+  EXPECT_EQ(of_cluster->bandwidth_bytes_per_second, 1e11);
+  EXPECT_EQ(of_cluster->all_reduce().intra_node_bandwidth_bytes_per_second, 3e11);
+  const auto of_racks = ResolveScenario(
+      Meeting(), {.workers = 8,
+                  .other_traffic_fraction = 0.5,
+                  .communication = AllReduceDraft{.fidelity = Fidelity::kExpanded,
+                                                  .workers_per_rack = 4,
+                                                  .rack_bandwidth_bytes_per_second = 2e8}});
+  ASSERT_TRUE(of_racks.ok()) << of_racks.status();
+  EXPECT_EQ(of_racks->all_reduce().rack_bandwidth_bytes_per_second, 1e8);
+}
+
+TEST(OtherTrafficTest, IsNotOfMeasuredTimes) {
+  const auto scenario = ResolveScenario(
+      Meeting(), {.workers = 8,
+                  .other_traffic_fraction = 0.5,
+                  .communication = AllReduceDraft{.measured = {{.kind = Collective::kAllReduce,
+                                                                .workers = 8,
+                                                                .size_bytes = 1000,
+                                                                .seconds = 1e-3}}}});
+  EXPECT_THAT(Paths(scenario.status()), ElementsAre("other_traffic_fraction"));
 }
 
 TEST(ClusterTest, MeasuredTimesGoBeforeItsAlgorithm) {
