@@ -105,6 +105,24 @@ std::vector<Scenario> ServerChoicesOf(const Profile& profile, const ScenarioDraf
   return choices;
 }
 
+// Leaves out the numbers of workers that the job cannot have; a fault where none is left of some.
+void KeepPossible(const Scenario& one_worker, const std::optional<SharedBatch>& shared,
+                  std::vector<int32_t>& counts, RequestFaults& faults) {
+  if (counts.empty()) return;
+  const int32_t lowest = counts.front();
+  const int32_t highest = counts.back();
+  std::erase_if(counts, [&](int32_t count) {
+    return !one_worker.Allows(count) || (shared.has_value() && !shared->DividesAmong(count));
+  });
+  if (!counts.empty()) return;
+  faults.Add("min_workers",
+             absl::StrCat("none of the numbers of workers from ", lowest, " to ", highest,
+                          " fills nodes as scenario.all_reduce says",
+                          shared.has_value() ? absl::StrCat(" and divides the global batch of ",
+                                                            shared->examples(), " examples")
+                                             : ""));
+}
+
 }  // namespace
 
 absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
@@ -145,21 +163,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   CheckNumbers(draft, objective, limits, faults);
   const int64_t devices = one_worker.ok() ? one_worker->DevicesPerWorker(profile) : 1;
   auto [counts, is_cut] = CountsOf(draft, WorkersOf(capacity, devices) + 1, limits, faults);
-  if (one_worker.ok() && !counts.empty()) {
-    const int32_t lowest = counts.front();
-    const int32_t highest = counts.back();
-    std::erase_if(counts, [&](int32_t count) {
-      return !one_worker->Allows(count) || (shared.has_value() && !shared->DividesAmong(count));
-    });
-    if (counts.empty()) {
-      faults.Add("min_workers",
-                 absl::StrCat("none of the numbers of workers from ", lowest, " to ", highest,
-                              " fills nodes as scenario.all_reduce says",
-                              shared.has_value() ? absl::StrCat(" and divides the global batch of ",
-                                                                shared->examples(), " examples")
-                                                 : ""));
-    }
-  }
+  if (one_worker.ok()) KeepPossible(*one_worker, shared, counts, faults);
   if (absl::Status status = std::move(faults).ToStatus("JOB_INVALID"); !status.ok()) return status;
   const AllocationJobDraft::Current current = draft.current.value_or(AllocationJobDraft::Current{});
   const int32_t scenario_servers = one_worker->server_count();

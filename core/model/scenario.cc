@@ -88,11 +88,11 @@ class ScenarioResolver {
   // A fault where other traffic leaves next to nothing of a link's rate.
   void CheckLeftOf(double rate) {
     const double left = rate * left_of_links_;
-    if (rate < Bandwidth::kMinBytesPerSecond || left >= Bandwidth::kMinBytesPerSecond) return;
-    faults_.Add("other_traffic_fraction",
-                absl::StrCat(*draft_.other_traffic_fraction, " leaves ", left,
-                             " bytes per second of a link, less than ",
-                             Bandwidth::kMinBytesPerSecond));
+    if (!(rate >= Bandwidth::kMinBytesPerSecond && left < Bandwidth::kMinBytesPerSecond)) return;
+    faults_.Add(
+        "other_traffic_fraction",
+        absl::StrCat(*draft_.other_traffic_fraction, " leaves ", left,
+                     " bytes per second of a link, less than ", Bandwidth::kMinBytesPerSecond));
   }
 
   // False, with a fault, where no pipeline can be had.
