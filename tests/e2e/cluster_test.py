@@ -84,7 +84,7 @@ class ClusterTest(ServerTest):
         self.assertFalse(answer.scenario.HasField("other_traffic_fraction"))
         of_servers = self.predicted(small(), workers=2, bandwidth_bytes_per_second=2e6, other_traffic_fraction=0.5)
         self.assertEqual(of_servers.examples_per_second, self.predicted(small(), workers=2, bandwidth_bytes_per_second=1e6).examples_per_second)
-        for share in (-0.5, 1, float("nan")):
+        for share in (-0.5, 1, "NaN"):
             with self.subTest(share=share), self.assertRaises(grpc.RpcError) as caught:
                 self.predicted(training(), workers=2, other_traffic_fraction=share)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
