@@ -76,8 +76,8 @@ class SetTest(SlurmTest):
     def test_a_range_is_narrowed_and_who_submits_and_who_administers_are_told(self):
         job, line = self.submit_advised("--nodes=1-16", ADVICE)
         self.assertEqual(job["NumNodes"], "1-2")
-        self.assertRegex(line, r"^sbatch: stepcast: --nodes=1-16 is set to --nodes=1-2: 2 nodes \d+/s 97% eff; 16 nodes \d+/s 13%$")
-        self.assertRegex(job["AdminComment"], r"^stepcast: --nodes=1-16 is set to --nodes=1-2: .*; resnet50-16: 2 workers give 478\.5 examples/s")
+        self.assertRegex(line, r"^sbatch: stepcast: --nodes=1-16 is set to --nodes=1-2: 2 nodes \d+/s 98% eff; 16 nodes \d+/s 13%$")
+        self.assertRegex(job["AdminComment"], r"^stepcast: --nodes=1-16 is set to --nodes=1-2: .*; resnet50-16: 2 workers give 482\.5 examples/s")
 
     def test_a_job_so_changed_runs(self):
         job, _ = self.submit_advised("--nodes=1-16", ADVICE, hold=False, script="echo ran on $SLURM_JOB_NUM_NODES")
@@ -188,8 +188,8 @@ class CliFilterTest(SlurmTest):
 
     def test_the_table_is_shown(self):
         lines = self.shown_soon("--nodes=1-16", ADVICE)
-        self.assertRegex(lines[0], r"^stepcast: 2 workers give 478\.5 examples/s, 1\.93 times one worker's")
-        self.assertRegex("\n".join(lines), r"\nstepcast: ->        2       478\.5 ")
+        self.assertRegex(lines[0], r"^stepcast: 2 workers give 482\.5 examples/s, 1\.95 times one worker's")
+        self.assertRegex("\n".join(lines), r"\nstepcast: ->        2       482\.5 ")
         self.assertTrue(self.shown_soon("--nodes=1-16", STEPCAST_PROFILE="resnet50-16"))
 
     def test_workers_are_those_of_the_nodes(self):
