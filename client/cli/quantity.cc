@@ -122,6 +122,13 @@ absl::StatusOr<uint64_t> ParseCount(std::string_view text) {
   return count;
 }
 
+absl::StatusOr<double> ParseShare(std::string_view text) {
+  Parts parts;
+  if (!Split(text, parts) || !(parts.unit.empty() || parts.unit == "%"))
+    return Refuse(text, "a share: write for instance 0.25 or 25%");
+  return parts.unit.empty() ? parts.number : parts.number / 100;
+}
+
 absl::StatusOr<double> ParseRate(std::string_view text) {
   constexpr std::string_view kRight = "a rate: write for instance 10Gbit/s or 125MB/s";
   Parts parts;

@@ -21,6 +21,8 @@ absl::StatusOr<uint64_t> ParseCount(std::string_view text);
 absl::StatusOr<double> ParseRate(std::string_view text);
 // Bytes: 500B, 64KiB, 64Ki, 10MB. A decimal prefix needs the B: 25M is MB to some, MiB to others.
 absl::StatusOr<int64_t> ParseBytes(std::string_view text);
+// Not negative: 0.25 or 25%.
+absl::StatusOr<double> ParseShare(std::string_view text);
 // Not negative. Units: ns, us, ms, s, m, h.
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 

@@ -161,10 +161,10 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
          "--bandwidth-measured", [this] { scenario_.set_bandwidth_is_measured(true); },
          "The rate of --bandwidth was measured over the job's own links, and is not nominal")
       ->group(kScenarioGroup);
-  AddValueOption<double>(
+  AddParsedOption(
       app, "--other-traffic", "SHARE",
-      "Share of every link between nodes that other traffic takes, 0 to 0.99 (default 0)",
-      [this](double share) { scenario_.set_other_traffic_fraction(share); })
+      "Share of every link between nodes that other traffic takes: 0.25 or 25% (default 0)",
+      ParseShare, [this](double share) { scenario_.set_other_traffic_fraction(share); })
       ->group(kScenarioGroup);
   AddValueOption<double>(
       app, "--parsing-seconds-per-byte", "S",

@@ -69,7 +69,8 @@ absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const Simulatio
       .simulation = answer->simulation};
   for (size_t i = 1; i < answer->predictions.size(); ++i) {
     const Prediction& prediction = answer->predictions[i];
-    AddAssumptions(prediction.scenario, curve.assumptions);
+    // Shares of one batch differ in nothing but it.
+    if (!job.shared.has_value() || i == 1) AddAssumptions(prediction.scenario, curve.assumptions);
     curve.curve.Add({.workers = prediction.scenario.workers,
                      .servers = prediction.scenario.server_count(),
                      .examples_per_second = ExpectedExamplesPerSecond(prediction),

@@ -96,7 +96,8 @@ class ClusterTest(ServerTest):
             self.assertEqual(status, 0, err)
             return json.loads(out)["predictions"][0]["examplesPerSecond"]
 
-        self.assertEqual(rate("--bandwidth", "10Gbit/s", "--other-traffic", "0.4"), rate("--bandwidth", "6Gbit/s"))
+        self.assertEqual(rate("--bandwidth", "10Gbit/s", "--other-traffic", "0.5"), rate("--bandwidth", "5Gbit/s"))
+        self.assertEqual(rate("--bandwidth", "10Gbit/s", "--other-traffic", "50%"), rate("--bandwidth", "5Gbit/s"))
         status, _, err = stepcast("predict", self.job, "--workers", "4", "--other-traffic", "1.5")
         self.assertEqual(status, 1)
         self.assertIn("--other-traffic: 1.5 is not from 0 to 0.99", err)

@@ -145,6 +145,8 @@ class JobChangeTest(ServerTest):
         self.assertEqual([each.workers for each in reply.allocations], [ours, theirs])
         self.assertAlmostEqual(reply.total_utility, best, delta=1e-3)
         self.assertAlmostEqual(reply.allocations[0].speedup, pace(ours) / pace(1), delta=1e-3)
+        told = [each.field for each in reply.allocations[0].assumptions]
+        self.assertEqual(told.count("scenario.change.fixed_fraction"), 1)
 
     def test_an_allocation_refuses_a_job_whose_workers_do_not_divide_its_batch(self):
         good = {"id": "good", "inline_profile": training(), "max_workers": 2}

@@ -70,6 +70,14 @@ TEST(ParseRateTest, RefusesWhatItCannotBeSureOf) {
   }
 }
 
+TEST(ParseShareTest, IsAPartOfOneOrOfAHundred) {
+  EXPECT_EQ(*ParseShare("0.25"), 0.25);
+  EXPECT_EQ(*ParseShare("25%"), 0.25);
+  EXPECT_EQ(*ParseShare("0"), 0);
+  for (const char* text : {"", "%", "-1", "-5%", "25%%", "25 percent", "nan", "inf", "half"})
+    EXPECT_FALSE(ParseShare(text).ok()) << text;
+}
+
 TEST(ParseBytesTest, KnowsPrefixes) {
   EXPECT_EQ(*ParseBytes("65536B"), 65536);
   EXPECT_EQ(*ParseBytes("64KiB"), 65536);
