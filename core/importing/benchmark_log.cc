@@ -189,7 +189,7 @@ class BenchmarkLog {
   // "OSU MPI-CUDA Allreduce Latency Test v7.0".
   void BeginOsuTest(const Tokens& tokens) {
     const auto test = std::find(tokens.begin(), tokens.end(), "Test");
-    if (tokens.size() < 3 || test == tokens.end()) return;
+    if (test == tokens.end() || test - tokens.begin() < 3) return;  // it has no name
     auto last = test;
     if (last - tokens.begin() > 3 && *(last - 1) == "Latency") --last;
     BeginTest(absl::StrJoin(tokens.begin() + 2, last, " "));

@@ -419,6 +419,13 @@ absl::StatusOr<std::vector<MeasuredCollective>> ReadCollectiveBenchmark(
   }
   std::vector<MeasuredCollective> measured = std::move(points).Take();
   if (faults.empty() && measured.empty()) faults.Add(kAtRecording, "it has no points");
+  // Tables and lists say the kind of each point themselves.
+  if (options.kind != Collective::kUnspecified) {
+    std::erase_if(measured,
+                  [&](const MeasuredCollective& point) { return point.kind != options.kind; });
+    if (faults.empty() && measured.empty())
+      faults.Add("kind", "there are points of other collectives only: leave it out to read those");
+  }
   if (faults.empty()) return measured;
   std::vector<Fault> told = std::move(faults).Take();
   if (!is_table) told.front().description.append(kOwnTable);

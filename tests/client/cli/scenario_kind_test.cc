@@ -65,6 +65,7 @@ std::vector<Row> Rows(const std::string& priorities) {
   constexpr auto kToCollectives = Belongs::kToCollectives;
   return {{"--bandwidth", kBoth, {"1Gbit/s"}},
           {"--bandwidth-measured", kBoth, {}},
+          {"--other-traffic", kBoth, {"25%"}},
           {"--cluster", kBoth, {"10gbe"}},
           {"--worker-group", kBoth, {"2:0.5"}},
           {"--batch-size", kBoth, {"16"}},

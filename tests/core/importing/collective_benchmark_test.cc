@@ -109,6 +109,30 @@ TEST(CollectiveBenchmarkTest, WhatLaunchersAndLibrariesPrintIsPassedOver) {
   }
 }
 
+// A header of OSU's that was cut names no test, and its table is of none.
+TEST(CollectiveBenchmarkTest, AHeaderWithoutANameIsNoTest) {
+  const std::string table = "# Size  Avg Latency(us)\n1024  10.5\n2048  12\n";
+  for (const char* const header :
+       {"# OSU Test Allreduce\n", "# OSU MPI Test v7.0\n", "# OSU Test\n"}) {
+    const auto measured = ReadCollectiveBenchmark(header + table, {});
+    EXPECT_EQ(measured.status().code(), absl::StatusCode::kInvalidArgument) << header;
+  }
+}
+
+TEST(CollectiveBenchmarkTest, OfATableTooOnlyTheKindAskedForIsRead) {
+  const std::string table =
+      "kind,workers,size_bytes,seconds\nall_reduce,2,1024,1e-4\nall_gather,2,1024,2e-4\n";
+  const auto gathers = ReadCollectiveBenchmark(table, {.kind = Collective::kAllGather});
+  ASSERT_TRUE(gathers.ok()) << gathers.status();
+  EXPECT_THAT(
+      *gathers,
+      ElementsAre(MeasuredCollective{
+          .kind = Collective::kAllGather, .workers = 2, .size_bytes = 1024, .seconds = 2e-4}));
+  const auto none = ReadCollectiveBenchmark(table, {.kind = Collective::kBroadcast});
+  EXPECT_THAT(Told(none.status()), HasSubstr("kind"));
+  EXPECT_THAT(Told(none.status()), HasSubstr("other collectives only"));
+}
+
 // As many as the log itself says somewhere, if not where the benchmark says it.
 TEST(CollectiveBenchmarkTest, WorkersAreCountedWhereverTheLogTellsThem) {
   const auto workers_of = [](const std::string& text) {
