@@ -135,9 +135,15 @@ CollectiveTimes::CollectiveTimes(const Scenario& scenario)
       workers_(scenario.workers),
       on_one_node_(job_.workers_per_node > 1 && workers_ <= job_.workers_per_node),
       latency_(on_one_node_ ? job_.intra_node_latency_seconds : job_.latency_seconds),
+      racks_(scenario),
       bandwidth_(on_one_node_ ? job_.intra_node_bandwidth_bytes_per_second
-                              : SlowestBandwidth(scenario)),
+                              : racks_.OfRing(SlowestBandwidth(scenario))),
       launch_(SpanOf(job_.launch_seconds)) {
+  if (job_.algorithm == CollectiveAlgorithm::kHalvingDoubling && racks_.are_several()) {
+    for (int32_t distance = 1; distance < workers_; distance *= 2)
+      by_distance_.push_back(racks_.OfPairs(SlowestBandwidth(scenario), distance));
+  }
+  tree_bandwidth_ = on_one_node_ ? bandwidth_ : racks_.OfDoubleTree(SlowestBandwidth(scenario));
   if (job_.algorithm == CollectiveAlgorithm::kMeasured) fitted_ = FitRing(job_.measured);
 }
 
@@ -235,13 +241,23 @@ double CollectiveTimes::HalvingDoubling(Collective kind, double bytes) const {
   const double halves = kind == Collective::kAllReduce ? 2 : 1;
   const double moved = (workers - 1) / workers * bytes;
   const double added = ShapeOf(kind, workers).adds ? moved * job_.reduction_seconds_per_byte : 0;
-  return halves * (log * latency_ + moved / bandwidth_) + added;
+  double sent = moved / bandwidth_;
+  if (!by_distance_.empty()) {
+    // Most bytes go to the nearest in an all-reduce, else to the farthest.
+    sent = 0;
+    double size = kind == Collective::kAllReduce ? bytes / 2 : bytes / workers;
+    for (const double bandwidth : by_distance_) {
+      sent += size / bandwidth;
+      size *= kind == Collective::kAllReduce ? 0.5 : 2;
+    }
+  }
+  return halves * (log * latency_ + sent) + added;
 }
 
 double CollectiveTimes::Tree(Collective kind, double bytes) const {
   const double halves = kind == Collective::kAllReduce ? 2 : 1;
   const double added = ShapeOf(kind, workers_).adds ? bytes * job_.reduction_seconds_per_byte : 0;
-  return halves * (CeilLog2(workers_) * latency_ + bytes / bandwidth_) + added;
+  return halves * (CeilLog2(workers_) * latency_ + bytes / tree_bandwidth_) + added;
 }
 
 double CollectiveTimes::Measured(Collective kind, int64_t bytes) const {
@@ -344,7 +360,11 @@ struct NcclView {
     const double link =
         nodes > 1 ? SlowestBandwidth(scenario) : job.intra_node_bandwidth_bytes_per_second;
     const double channel = job.nccl.channel_bandwidth_bytes_per_second;
-    bus = (channel > 0 ? channel * channels : link) / 1e9;
+    const double all = channel > 0 ? channel * channels : link;
+    const RackLinks racks(nodes, job.workers_per_rack / job.workers_per_node,
+                          job.rack_bandwidth_bytes_per_second);
+    bus = racks.OfRing(all) / 1e9;
+    tree_bus = racks.OfDoubleTree(all) / 1e9;
     net_latency_us = job.latency_seconds * 1e6;
   }
 
@@ -361,7 +381,9 @@ struct NcclView {
   int32_t nodes;
   bool intra;
   int32_t channels;
-  double bus = 0;  // all channels, 1e9 bytes per second
+  // Of all channels, 1e9 bytes per second: of a ring, and of a tree.
+  double bus = 0;
+  double tree_bus = 0;
   double net_latency_us = 0;
 };
 
@@ -388,7 +410,7 @@ double RingMicroseconds(const NcclView& view, Collective kind, double bytes, siz
 
 double TreeMicroseconds(const NcclView& view, double bytes, size_t protocol) {
   const size_t a = view.architecture;
-  double bus = std::min(0.92 * view.bus, view.channels * kTreeMax[a][view.column()]);
+  double bus = std::min(0.92 * view.tree_bus, view.channels * kTreeMax[a][view.column()]);
   if (protocol == 0) bus = std::min(bus / 3.8, view.LlMax());
   if (protocol == 1) {
     bus = std::min(bus * (view.nodes == 1 ? 7.0 / 9 : 120.0 / 128),

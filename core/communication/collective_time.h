@@ -1,12 +1,13 @@
 // The time that a collective takes, by each of the algorithms of a scenario.
 //
 // Below, S: bytes of the full buffer on each worker; W workers, g to a node, N = W / g nodes; L, B:
-// latency and bandwidth of a link between nodes (of the slowest worker's, where they differ), Li,
-// Bi inside one; c: seconds to add a received byte.
+// latency and bandwidth of a link between nodes (of the slowest worker's, where they differ, and of
+// what racks leave of it), Li, Bi inside one; c: seconds to add a received byte.
 // Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009 (ring); Thakur
 // et al., IJHPCA 2005 (halving and doubling); BlueConnect, SysML 2019 (hierarchical); Sanders et
 // al., Parallel Computing 2009 (double binary tree); NCCL 2.30.7, src/graph/tuning.cc; gloo's
-// allreduce.cc.
+// allreduce.cc. With halving and doubling an all-reduce begins with the nearest (MPICH 4, gloo), a
+// reduce-scatter with the farthest.
 // Threads: immutable; share it freely.
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/communication/rack_links.h"
 #include "core/model/scenario.h"
 #include "core/network/message_link.h"
 
@@ -107,8 +109,11 @@ class CollectiveTimes {
   const AllReduce& job_;
   int32_t workers_;
   bool on_one_node_;
-  double latency_;    // of the links that all of a node's neighbours are reached by
-  double bandwidth_;  // likewise
+  double latency_;  // of the links that all of a node's neighbours are reached by
+  RackLinks racks_;
+  double bandwidth_;                 // of the links likewise, as a ring has them
+  double tree_bandwidth_ = 0;        // as a double binary tree has them
+  std::vector<double> by_distance_;  // with HALVING_DOUBLING and racks: of pairs 1, 2, 4 .. apart
   Span launch_;
   std::optional<FittedRing> fitted_;
 };

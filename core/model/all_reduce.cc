@@ -529,8 +529,13 @@ class AllReduceResolver {
                     absl::StrCat(count, " is not a multiple of the ", job_.workers_per_node,
                                  " workers of a node"));
       }
-      if (!expanded)
-        faults_.Add(At("workers_per_rack"), absl::StrCat(count, " given, and racks need EXPANDED"));
+      if (job_.algorithm == CollectiveAlgorithm::kMeasured || draft_.contention.has_value()) {
+        faults_.Add(At("workers_per_rack"),
+                    absl::StrCat(count, " given, and ",
+                                 draft_.contention.has_value()
+                                     ? "the rates of a contention contain the racks"
+                                     : "measured times contain the racks"));
+      }
       if (!draft_.rack_bandwidth_bytes_per_second.has_value())
         faults_.Add(At("rack_bandwidth_bytes_per_second"), "not given, and workers_per_rack is");
     }

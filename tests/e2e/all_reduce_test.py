@@ -267,6 +267,16 @@ class AllReduceTest(ServerTest):
         answer = self.predicted(training(), 4, racks)
         self.assertEqual(self.times(answer), [(30000, 30000, 60000), (50000, 60000, 90000)])
         self.assert_step(answer, 91)
+        # The formula says the same, whatever the buckets are, and gloo's messages are a ring's, too.
+        self.assert_step(self.predicted(training(), 4, {**racks, "fidelity": "COLLAPSED"}), 91)
+        self.assert_step(self.predicted(training(), 4, {**racks, "fidelity": "COLLAPSED", "buckets": {"cap_bytes": 1 << 30}}), 50 + 60 + 1)
+        gloo = [self.predicted(training(), 4, {"algorithm": "GLOO", "latency_seconds": 0, **more}).steps_per_second for more in ({}, {"workers_per_rack": 2, "rack_bandwidth_bytes_per_second": 5e8})]
+        self.assertLess(gloo[1], 0.8 * gloo[0])
+        for name, why in (("MEASURED", "measured times contain the racks"), ("RING", "workers_per_rack is not")):
+            more = {"measured": [{"workers": 2, "size_bytes": 10, "seconds": 1}], "workers_per_rack": 2} if name == "MEASURED" else {}
+            with self.assertRaises(grpc.RpcError) as refused:
+                self.predicted(training(), 4, {"algorithm": name, "rack_bandwidth_bytes_per_second": 1e9, **more})
+            self.assertIn(why, refused.exception.details())
         asked = {"inline_profile": training(), "scenario": {"workers": 4, "all_reduce": racks}, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 2}}
         pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
         events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +95,79 @@ TEST(CollectiveTimeTest, TheSlowestWorkersLinkCounts) {
   scenario.worker_groups = {{.count = 3, .bandwidth_bytes_per_second = 1e9},
                             {.count = 1, .bandwidth_bytes_per_second = 0.25e9}};
   EXPECT_NEAR(OfAllKinds(scenario)[0], 6 * 2 + 0.75, 1e-9);
+}
+
+Scenario InRacks(Scenario scenario, int32_t workers_per_rack, double bytes_per_second) {
+  auto& job = std::get<AllReduce>(scenario.communication);
+  job.workers_per_rack = workers_per_rack;
+  job.rack_bandwidth_bytes_per_second = bytes_per_second;
+  return scenario;
+}
+
+TEST(CollectiveTimeTest, RacksSlowWhatCrossesThem) {
+  // Two racks of two, whose links have half of a worker's rate.
+  const auto racks = [](CollectiveAlgorithm algorithm, int32_t per_node = 1) {
+    return OfAllKinds(InRacks(Four(algorithm, per_node), 2, 0.5e9));
+  };
+  // One message at a time in each direction.
+  EXPECT_THAT(racks(CollectiveAlgorithm::kRing),
+              Near({6 * 1.5 + 0.75, 3 * 1.5 + 0.75, 3 * 1.5, 3 + 2}));
+  // Both workers of a node send at once.
+  EXPECT_THAT(racks(CollectiveAlgorithm::kHierarchical, 2),
+              Near({(0.75 + 0.5) + (2 * 2 + 0.25) + 0.75, (0.75 + 0.5) + (2 + 0.25), 0.75 + 2,
+                    (0.5 + 0.5) + (1 + 2)}));
+  // An all-reduce has 500 bytes for the neighbour and 250 for the other rack, where two messages
+  // share the link; the others have 250 for the neighbour and 500 for the other rack.
+  EXPECT_THAT(racks(CollectiveAlgorithm::kHalvingDoubling),
+              Near({2 * (2 + 0.5 + 1) + 0.75, 2 + 0.25 + 2 + 0.75, 2 + 0.25 + 2, 2 + 2}));
+  // The trees 0 <- 2 <- {1, 3} and 3 <- 1 <- {2, 0}: 500 bytes from 1 to 2 and from 2 to 0, from 2
+  // to 1 and from 1 to 3.
+  EXPECT_NEAR(racks(CollectiveAlgorithm::kTree)[0], 2 * (2 + 2) + 1, 1e-9);
+  // Racks with room for all that their workers can send change nothing, and neither does one rack.
+  for (const auto algorithm : {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kHierarchical,
+                               CollectiveAlgorithm::kHalvingDoubling, CollectiveAlgorithm::kTree,
+                               CollectiveAlgorithm::kGloo, CollectiveAlgorithm::kNccl}) {
+    SCOPED_TRACE(NameOf(algorithm));
+    const Scenario alone = Four(algorithm);
+    EXPECT_THAT(OfAllKinds(InRacks(alone, 2, 2e9)), Near(OfAllKinds(alone)));
+    EXPECT_THAT(OfAllKinds(InRacks(alone, 4, 1)), Near(OfAllKinds(alone)));
+    EXPECT_GT(OfAllKinds(InRacks(alone, 2, 1e6))[0], 10 * OfAllKinds(alone)[0]);
+  }
+}
+
+// The most messages that leave or enter one rack, counted one by one.
+int32_t FullestRack(const std::vector<std::pair<int32_t, int32_t>>& messages, int32_t per_rack) {
+  std::map<int32_t, int32_t> out;
+  std::map<int32_t, int32_t> in;
+  int32_t most = 0;
+  for (const auto& [from, to] : messages) {
+    if (from / per_rack == to / per_rack) continue;
+    most = std::max({most, ++out[from / per_rack], ++in[to / per_rack]});
+  }
+  return most;
+}
+
+TEST(CollectiveTimeTest, TheFullestRackIsFoundFor2000RandomFabrics) {
+  // A link that nothing else limits shows how many messages share it.
+  constexpr double kLink = 1e300;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed, 77});
+    const int32_t power = 1 << (1 + random.Below(8));
+    const auto per_rack = static_cast<int32_t>(1 + random.Below(static_cast<uint64_t>(power)));
+    for (int32_t distance = 1; distance < power; distance *= 2) {
+      std::vector<std::pair<int32_t, int32_t>> messages;
+      for (int32_t i = 0; i < power; ++i) messages.emplace_back(i, i ^ distance);
+      const int32_t most = FullestRack(messages, per_rack);
+      EXPECT_DOUBLE_EQ(RackLinks(power, per_rack, 1e9).OfPairs(kLink, distance),
+                       most == 0 ? kLink : 1e9 / most);
+    }
+    const auto members = static_cast<int32_t>(2 + random.Below(200));
+    const double tree = RackLinks(members, 1, 1e9).OfDoubleTree(kLink);
+    // With a rack each: no member has more than two children in one tree and one in the other.
+    EXPECT_GE(tree, 2 * 1e9 / 3);
+    EXPECT_LE(tree, 2 * 1e9);
+  }
 }
 
 TEST(CollectiveTimeTest, OneWorkerHasNothingToSendButLaunches) {

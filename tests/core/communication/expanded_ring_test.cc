@@ -173,6 +173,13 @@ TEST(ExpandedRingTest, OnEqualLinks300RandomJobsEndTheirStepsAsCollapsed) {
     }
     if (random.Below(4) == 0)
       job.partition_bytes = static_cast<int64_t>(500'000 + random.Below(3'000'000));
+    if (random.Below(3) == 0) {
+      // With latency a slow link among fast ones is where both differ.
+      job.workers_per_rack = static_cast<int32_t>(1 + random.Below(8));
+      job.rack_bandwidth_bytes_per_second = 1e8 + static_cast<double>(random.Below(9)) * 0.9e9;
+      if (*job.workers_per_rack > 1) job.latency_seconds = 0;
+      if (*job.workers_per_rack > 1) job.reduction_seconds_per_byte = 0;
+    }
     ScenarioDraft draft{
         .workers = static_cast<int32_t>(2 + random.Below(15)),
         .bandwidth_bytes_per_second = 1e8 + static_cast<double>(random.Below(9)) * 1.37e9,
