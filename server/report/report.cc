@@ -101,6 +101,7 @@ class Collector {
         CollectOrders();
       }
       CollectTheOtherKind();
+      CollectScaling();
     }
     CollectModels();
     CollectDiagnosis();
@@ -154,6 +155,7 @@ class Collector {
       profile.clear_etag();
     }
     operations_ = std::max<int64_t>(profile.operation_count(), 1);
+    batch_size_ = profile.batch_size();
     label_ = subject_.label;
     for (const std::string* name : {&profile.display_name(), &profile.model(), &profile.name()}) {
       if (label_.empty()) label_ = *name;
@@ -280,6 +282,40 @@ class Collector {
     data_["otherKind"] = JsonOf(*reply);
   }
 
+  // Strong scaling beside a question about weak scaling, and the other way round: with the batch
+  // of all workers together kept, that of one worker, or with each worker's.
+  void CollectScaling() {
+    auto request = Ask<v1::PredictThroughputRequest>();
+    SetServers(*request.mutable_scenario());
+    v1::JobChange& change = *request.mutable_scenario()->mutable_change();
+    std::vector<int32_t> counts = FewOf(counts_, workers_);
+    const bool is_strong = change.has_global_batch_size();
+    if (is_strong) {
+      change.clear_global_batch_size();
+      change.clear_fixed_fraction();
+      change.clear_second();
+    } else {
+      const int32_t batch = change.has_batch_size() ? change.batch_size() : batch_size_;
+      if (batch < 1) return;
+      change.clear_batch_size();
+      change.set_global_batch_size(batch);
+      std::erase_if(counts, [batch](int32_t count) { return count < 1 || batch % count != 0; });
+      if (counts.empty()) {
+        return Miss("scaling", absl::InvalidArgumentError(absl::StrCat(
+                                   "no number of workers asked about divides a batch of ", batch)));
+      }
+    }
+    request.mutable_worker_counts()->Assign(counts.begin(), counts.end());
+    absl::StatusOr<v1::PredictThroughputResponse> reply = source_.PredictThroughput(request);
+    if (!reply.ok()) return Miss("scaling", reply.status());
+    TrimAll(*reply->mutable_predictions());
+    data_["scaling"] = JsonOf(*reply);
+    data_["scaling"]["other"] = is_strong ? "weak" : "strong";
+    data_["scaling"]["globalBatch"] =
+        is_strong ? subject_.question.scenario().change().global_batch_size()
+                  : change.global_batch_size();
+  }
+
   void CollectModels() {
     auto request = Ask<v1::CompareModelsRequest>();
     const std::vector<int32_t> counts = FewOf(counts_, workers_);
@@ -370,6 +406,7 @@ class Collector {
   std::string label_;
   std::string summary_;
   int64_t operations_ = 1;
+  int32_t batch_size_ = 0;
   v1::PredictThroughputResponse prediction_;
   int32_t workers_ = 0;  // recommended, or nearest to that; 0: not known yet
   std::optional<int32_t> servers_;

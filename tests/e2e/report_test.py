@@ -112,6 +112,13 @@ class PageTest(ServerTest):
             self.assertEqual(subject["diagnosis"]["path"], as_json(diagnosed)["path"])
             self.assertEqual([each["ratio"] for each in subject["diagnosis"].get("whatIfs", [])], [each.ratio for each in diagnosed.what_ifs])
             self.assertIn("orders" if name == "servers" else "tuning", subject)
+            # The batch of one worker, shared by all: strong scaling.
+            batch = subject["profile"]["batchSize"]
+            shared = scenario_pb2.Scenario(change=scenario_pb2.JobChange(global_batch_size=batch))
+            dividing = [count for count in counts if batch % count == 0]
+            strong = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(**source, scenario=shared, worker_counts=dividing))
+            self.assertEqual((subject["scaling"]["other"], int(subject["scaling"]["globalBatch"])), ("strong", batch))
+            self.assertEqual([each["speedup"] for each in subject["scaling"]["predictions"]], [each.speedup for each in strong.predictions])
 
     def test_everybody_names_the_same_bottleneck(self):
         """Prediction, recommendation, diagnosis and page: of every number of workers, by default options."""
@@ -523,6 +530,10 @@ class BrowserTest(ServerTest):
                 self.assertEqual(numbers_in(row[5]), [round(100 * each.scaling_efficiency)])
             self.assertEqual(visit["slider"]["now"], "2")
             self.assertIn("2 workers: ", visit["slider"]["next"])
+            scaling = visit["tables"]["weak and strong scaling, a: alexnet"]
+            for row, each in zip(scaling, predicted, strict=True):
+                self.assertAlmostEqual(numbers_in(row[1])[0], each.speedup, delta=each.speedup * 0.0006)
+                self.assertEqual(len(numbers_in(row[2])), 1 if 64 % int(row[0]) == 0 else 0)
 
     def test_an_order_that_slows_the_job_down_is_advised_against(self):
         upload(self.server, recorded("resnet50_16"), "resnet")

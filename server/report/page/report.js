@@ -276,6 +276,33 @@ function throughput() {
             formatInterval(prediction.runInterval), formatNumber(prediction.speedup ?? 0), formatPercent(prediction.scalingEfficiency ?? 0), bottleneckWithGain(prediction)]))));
 }
 
+// Weak scaling keeps the batch of each worker, strong scaling that of all workers together.
+function batchScaling(subject) {
+  const title = 'Weak and strong scaling';
+  const found = subject.scaling;
+  if (!found) return subject.missing.scaling ? [subheading(title), missing(subject.missing.scaling)] : [];
+  const speedups = (predictions) => predictions.map((prediction) => ({x: workersOf(prediction), y: prediction.speedup ?? 0}));
+  const ofOther = speedups(found.predictions);
+  const ofAsked = speedups(subject.predictions);
+  const [weak, strong] = found.other === 'weak' ? [ofOther, ofAsked] : [ofAsked, ofOther];
+  const last = d3.max([...weak, ...strong], (point) => point.x);
+  const at = (points, value) => points.find((point) => point.x === value);
+  const told = (points, value) => (at(points, value) ? `${formatNumber(at(points, value).y)} times one worker` : 'not asked');
+  const values = [...new Set([...weak, ...strong].map((point) => point.x))].sort((a, b) => a - b);
+  const label = `${title}${isComparison ? `, ${subject.name}` : ''}`;
+  const batch = found.globalBatch;
+  const best = d3.greatest(strong, (point) => point.y);
+  return [subheading(title),
+    element('p', {}, `With weak scaling each worker keeps its batch. With strong scaling all workers share a batch of ${plural(batch, 'example')}, so the numbers of workers are those that divide it: at best ${formatNumber(best.y)} times one worker, with ${plural(best.x, 'worker')}.`),
+    legend([{name: 'weak scaling', style: SERIES[0], shape: 'line'}, {name: `strong scaling, ${plural(batch, 'example')} a step`, style: SERIES[1], shape: 'line'}, {name: 'linear', style: 'plain', shape: 'dashed'}]),
+    lineChart({label, yTitle: 'speed-up', format: formatNumber, values, start: subject.workers,
+      series: [{style: SERIES[0], points: weak}, {style: SERIES[1], points: strong}, {style: 'plain', shape: 'dashed', dots: false, points: [{x: values[0], y: values[0]}, {x: last, y: last}]}],
+      ceiling: 1.15 * d3.max([...weak, ...strong], (point) => point.y),
+      text: (value) => `${plural(value, 'worker')}: weak ${told(weak, value)}, strong ${told(strong, value)}`}),
+    numbersTable(label.toLowerCase(), ['workers', 'weak: speed-up', 'strong: speed-up'],
+        values.map((value) => [String(value), ...[weak, strong].map((points) => (at(points, value) ? formatNumber(at(points, value).y) : '–'))]))];
+}
+
 function efficiency() {
   const least = d3.max(subjects, (subject) => subject.asked?.constraints?.minScalingEfficiency ?? 0);
   const text = (value) => subjects.map((subject) => {
@@ -294,7 +321,8 @@ function efficiency() {
         level: least ? {y: least, text: `at least ${formatPercent(least)}`} : {y: 1, text: 'linear'}, ceiling: Math.max(1.04, d3.max(subjects.flatMap((subject) => subject.predictions), (each) => each.scalingEfficiency ?? 0)),
         values: allValues, start: startAt, text}),
       numbersTable('efficiency', ['workers', ...subjects.map((subject) => (isComparison ? subject.name : 'efficiency'))],
-          allValues.map((value) => [String(value), ...subjects.map((subject) => (subject.at(value) ? formatPercent(subject.at(value).scalingEfficiency ?? 0) : '–'))])));
+          allValues.map((value) => [String(value), ...subjects.map((subject) => (subject.at(value) ? formatPercent(subject.at(value).scalingEfficiency ?? 0) : '–'))])),
+      each(batchScaling));
 }
 
 // A gain of a share, and whether its interval tells it from none.

@@ -27,6 +27,7 @@ class FakeSource : public ReportSource {
     profile.set_model("tiny");
     profile.set_owner("somebody");
     profile.set_operation_count(4);
+    profile.set_batch_size(batch_size);
     return profile;
   }
 
@@ -113,6 +114,7 @@ class FakeSource : public ReportSource {
   bool predicts_the_other = true;
   int servers = 1;
   int recorded_workers = 0;
+  int batch_size = 0;
   std::vector<v1::PredictThroughputRequest> predicted;
   std::optional<v1::RecommendWorkersRequest> recommended;
   std::optional<v1::OptimizeOrderRequest> ordered;
@@ -178,6 +180,36 @@ TEST(ReportTest, AsksTheSameQuestionOfEveryMethod) {
   EXPECT_EQ(data.at("diagnosis").at("pathSeconds"), 0.5);
   EXPECT_EQ(data.at("timeline").at("operations"),
             nlohmann::json::parse("[[0, 0, 0, 1000, 2000, 0]]"));
+}
+
+TEST(ReportTest, WeakAndStrongScalingStandBesideEachOther) {
+  FakeSource source;
+  source.batch_size = 12;
+  const auto weak = CollectReport(source, RequestOf({1, 2, 4, 5, 8}));
+  ASSERT_TRUE(weak.ok()) << weak.status();
+  ASSERT_EQ(source.predicted.size(), 3U);
+  EXPECT_EQ(source.predicted[2].scenario().change().global_batch_size(), 12);
+  EXPECT_THAT(source.predicted[2].worker_counts(), ElementsAre(1, 2, 4)) << "what divides it";
+  EXPECT_EQ(DataOf(*weak).at("scaling").at("other"), "strong");
+  EXPECT_EQ(DataOf(*weak).at("scaling").at("globalBatch"), 12);
+
+  ReportRequest shared = RequestOf({1, 2, 4});
+  v1::JobChange& change = *shared.subjects[0].question.mutable_scenario()->mutable_change();
+  change.set_global_batch_size(48);
+  change.set_fixed_fraction(0.1);
+  source.predicted.clear();
+  const auto strong = CollectReport(source, shared);
+  ASSERT_TRUE(strong.ok()) << strong.status();
+  EXPECT_EQ(source.predicted[0].scenario().change().global_batch_size(), 48);
+  EXPECT_EQ(source.predicted[2].scenario().change().ByteSizeLong(), 0U) << "as it was recorded";
+  EXPECT_EQ(DataOf(*strong).at("scaling").at("other"), "weak");
+  EXPECT_EQ(DataOf(*strong).at("scaling").at("globalBatch"), 48);
+
+  source.batch_size = 7;
+  const auto odd = CollectReport(source, RequestOf({2, 3}));
+  ASSERT_TRUE(odd.ok()) << odd.status();
+  EXPECT_EQ(DataOf(*odd).at("missing").at("scaling"),
+            "no number of workers asked about divides a batch of 7");
 }
 
 TEST(ReportTest, ARecordingOfSeveralWorkersIsDiagnosedWithAsMany) {
