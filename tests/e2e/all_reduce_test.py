@@ -269,7 +269,7 @@ class AllReduceTest(ServerTest):
         self.assert_step(answer, 91)
         # The formula says the same, whatever the buckets are, and gloo's messages are a ring's, too.
         self.assert_step(self.predicted(training(), 4, {**racks, "fidelity": "COLLAPSED"}), 91)
-        self.assert_step(self.predicted(training(), 4, {**racks, "fidelity": "COLLAPSED", "buckets": {"cap_bytes": 1 << 30}}), 50 + 60 + 1)
+        self.assert_step(self.predicted(training(), 4, {**racks, "fidelity": "COLLAPSED", "buckets": {"first_bytes": 1 << 30, "cap_bytes": 1 << 30}}), 50 + 60 + 1)
         gloo = [self.predicted(training(), 4, {"algorithm": "GLOO", "latency_seconds": 0, **more}).steps_per_second for more in ({}, {"workers_per_rack": 2, "rack_bandwidth_bytes_per_second": 5e8})]
         self.assertLess(gloo[1], 0.8 * gloo[0])
         for name, why in (("MEASURED", "measured times contain the racks"), ("RING", "workers_per_rack is not")):
