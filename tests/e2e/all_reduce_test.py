@@ -273,7 +273,7 @@ class AllReduceTest(ServerTest):
         gloo = [self.predicted(training(), 4, {"algorithm": "GLOO", "latency_seconds": 0, **more}).steps_per_second for more in ({}, {"workers_per_rack": 2, "rack_bandwidth_bytes_per_second": 5e8})]
         self.assertLess(gloo[1], 0.8 * gloo[0])
         for name, why in (("MEASURED", "measured times contain the racks"), ("RING", "workers_per_rack is not")):
-            more = {"measured": [{"workers": 2, "size_bytes": 10, "seconds": 1}], "workers_per_rack": 2} if name == "MEASURED" else {}
+            more = {"measured": [{"kind": "ALL_REDUCE", "workers": 2, "size_bytes": 10, "seconds": 1}], "workers_per_rack": 2} if name == "MEASURED" else {}
             with self.assertRaises(grpc.RpcError) as refused:
                 self.predicted(training(), 4, {"algorithm": name, "rack_bandwidth_bytes_per_second": 1e9, **more})
             self.assertIn(why, refused.exception.details())

@@ -295,7 +295,7 @@ function batchScaling(subject) {
   return [subheading(title),
     element('p', {}, `With weak scaling each worker keeps its batch. With strong scaling all workers share a batch of ${plural(batch, 'example')}, so the numbers of workers are those that divide it: at best ${formatNumber(best.y)} times one worker, with ${plural(best.x, 'worker')}.`),
     legend([{name: 'weak scaling', style: SERIES[0], shape: 'line'}, {name: `strong scaling, ${plural(batch, 'example')} a step`, style: SERIES[1], shape: 'line'}, {name: 'linear', style: 'plain', shape: 'dashed'}]),
-    lineChart({label, yTitle: 'speed-up', format: formatNumber, values, start: subject.workers,
+    lineChart({label, yTitle: 'speed-up', values, start: subject.workers,
       series: [{style: SERIES[0], points: weak}, {style: SERIES[1], points: strong}, {style: 'plain', shape: 'dashed', dots: false, points: [{x: values[0], y: values[0]}, {x: last, y: last}]}],
       ceiling: 1.15 * d3.max([...weak, ...strong], (point) => point.y),
       text: (value) => `${plural(value, 'worker')}: weak ${told(weak, value)}, strong ${told(strong, value)}`}),
