@@ -389,8 +389,7 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       "A collective is one event, or every chunk of its ring (default: collapsed)",
       [this](v1::AllReduce::Fidelity value) { collectives().set_fidelity(value); }));
   options.push_back(AddValueOption<int32_t>(
-      app, "--workers-per-rack", "N",
-      "Workers of a rack, which share its link to the spine",
+      app, "--workers-per-rack", "N", "Workers of a rack, which share its link to the spine",
       [this](int32_t count) { collectives().set_workers_per_rack(count); }));
   options.push_back(AddParsedOption(
       app, "--rack-bandwidth", "RATE", "Payload rate of a rack's link to the spine: 40Gbit/s",
