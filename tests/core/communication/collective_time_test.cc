@@ -147,6 +147,30 @@ int32_t FullestRack(const std::vector<std::pair<int32_t, int32_t>>& messages, in
   return most;
 }
 
+// Messages of a binary tree to its root 0, from the root down: a member whose subtree reaches
+// `reach` to either side has a member in the middle of each side, on the right the farthest there
+// is.
+void AddBelow(int32_t member, int32_t reach, int32_t members,
+              std::vector<std::pair<int32_t, int32_t>>& messages) {
+  if (reach < 2) return;
+  messages.emplace_back(member - reach / 2, member);
+  AddBelow(member - reach / 2, reach / 2, members, messages);
+  for (int32_t right = reach / 2; right > 0; right /= 2) {
+    if (member + right >= members) continue;
+    messages.emplace_back(member + right, member);
+    return AddBelow(member + right, right, members, messages);
+  }
+}
+
+std::vector<std::pair<int32_t, int32_t>> TreeOf(int32_t members) {
+  int32_t top = 1;
+  while (2 * top < members) top *= 2;
+  std::vector<std::pair<int32_t, int32_t>> messages = {{top, 0}};
+  AddBelow(top, top, members, messages);
+  EXPECT_EQ(messages.size(), static_cast<size_t>(members - 1));
+  return messages;
+}
+
 TEST(CollectiveTimeTest, TheFullestRackIsFoundFor2000RandomFabrics) {
   // A link that nothing else limits shows how many messages share it.
   constexpr double kLink = 1e300;
@@ -163,10 +187,18 @@ TEST(CollectiveTimeTest, TheFullestRackIsFoundFor2000RandomFabrics) {
                        most == 0 ? kLink : 1e9 / most);
     }
     const auto members = static_cast<int32_t>(2 + random.Below(200));
-    const double tree = RackLinks(members, 1, 1e9).OfDoubleTree(kLink);
-    // With a rack each: no member has more than two children in one tree and one in the other.
-    EXPECT_GE(tree, 2 * 1e9 / 3);
-    EXPECT_LE(tree, 2 * 1e9);
+    const auto of_rack = static_cast<int32_t>(1 + random.Below(static_cast<uint64_t>(members)));
+    std::vector<std::pair<int32_t, int32_t>> both = TreeOf(members);
+    for (const auto& [from, to] : TreeOf(members)) {
+      if (members % 2 == 0) {
+        both.emplace_back(members - 1 - from, members - 1 - to);
+      } else {
+        both.emplace_back((from + 1) % members, (to + 1) % members);
+      }
+    }
+    const int32_t most = FullestRack(both, of_rack);
+    EXPECT_DOUBLE_EQ(RackLinks(members, of_rack, 1e9).OfDoubleTree(kLink),
+                     most == 0 ? kLink : 2e9 / most);
   }
 }
 
