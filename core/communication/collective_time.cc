@@ -381,9 +381,8 @@ struct NcclView {
   int32_t nodes;
   bool intra;
   int32_t channels;
-  // Of all channels, 1e9 bytes per second: of a ring, and of a tree.
-  double bus = 0;
-  double tree_bus = 0;
+  double bus = 0;       // all channels of a ring, 1e9 bytes per second
+  double tree_bus = 0;  // those of a tree
   double net_latency_us = 0;
 };
 

@@ -7,9 +7,8 @@ namespace stepcast {
 
 namespace {
 
-// The member above another in the in-order binary tree whose root is 0; -1 for the root.
+// The member above another in the in-order binary tree whose root is 0. REQUIRES: member > 0.
 int32_t ParentOf(int32_t member, int32_t members) {
-  if (member == 0) return -1;
   const int32_t bit = member & -member;
   const int64_t parent = (int64_t{member} ^ bit) | (int64_t{bit} << 1);
   return parent < members ? static_cast<int32_t>(parent) : member ^ bit;

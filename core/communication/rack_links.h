@@ -15,26 +15,25 @@ namespace stepcast {
 
 class RackLinks {
  public:
-  // Of `members` that stand in racks of `per_rack`: workers or nodes. 0: all are in one rack.
+  // `members`: workers or nodes, which stand in racks of `per_rack`. 0: all are in one rack.
   RackLinks(int32_t members, int32_t per_rack, double bytes_per_second)
       : members_(members), per_rack_(per_rack), bytes_per_second_(bytes_per_second) {}
-  // Of a scenario's workers. REQUIRES: it was resolved, and is of collectives.
+  // The racks of a scenario's workers. REQUIRES: it was resolved, and is of collectives.
   explicit RackLinks(const Scenario& scenario)
       : RackLinks(scenario.workers, scenario.all_reduce().workers_per_rack,
                   scenario.all_reduce().rack_bandwidth_bytes_per_second) {}
 
   bool are_several() const { return per_rack_ > 0 && members_ > per_rack_; }
 
-  // Each below: the bytes per second of a message whose workers' links have `link`, 1 or more.
+  // Bytes per second of a message whose workers' links have `link`, 1 or more, in each pattern.
 
-  // Of a ring: one message at a time leaves each rack.
+  // A ring: one message at a time leaves each rack.
   double OfRing(double link) const {
     return are_several() ? std::min(link, bytes_per_second_) : link;
   }
-  // Of members that exchange with the one whose number differs by the bit `distance`, all at once.
-  // O(members).
+  // Pairs whose numbers differ by the bit `distance`, which all exchange at once. O(members).
   double OfPairs(double link, int32_t distance) const;
-  // Of a double binary tree, each of which has half of the bytes: the two messages that an inner
+  // A double binary tree, each of which has half of the bytes: the two messages that an inner
   // member takes at once, as one. O(members). The trees are NCCL's (src/graph/trees.cc): the second
   // is the first one mirrored, or, with an odd number of members, shifted by one.
   double OfDoubleTree(double link) const;

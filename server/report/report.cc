@@ -282,8 +282,8 @@ class Collector {
     data_["otherKind"] = JsonOf(*reply);
   }
 
-  // Strong scaling beside a question about weak scaling, and the other way round: with the batch
-  // of all workers together kept, that of one worker, or with each worker's.
+  // Strong scaling, all workers sharing the batch of one, beside a question about weak scaling;
+  // weak scaling beside one about strong scaling.
   void CollectScaling() {
     auto request = Ask<v1::PredictThroughputRequest>();
     SetServers(*request.mutable_scenario());
@@ -311,9 +311,8 @@ class Collector {
     TrimAll(*reply->mutable_predictions());
     data_["scaling"] = JsonOf(*reply);
     data_["scaling"]["other"] = is_strong ? "weak" : "strong";
-    data_["scaling"]["globalBatch"] =
-        is_strong ? subject_.question.scenario().change().global_batch_size()
-                  : change.global_batch_size();
+    const v1::JobChange& shared = is_strong ? subject_.question.scenario().change() : change;
+    data_["scaling"]["globalBatch"] = shared.global_batch_size() * std::max(shared.accumulate(), 1);
   }
 
   void CollectModels() {

@@ -148,8 +148,8 @@ class ReflectionTest(ConversationTest):
         self.leave_unread(streams, question)
         grown = self.peak_bytes() - before
         print(f"\n{streams} streams with answers of {answer.ByteSize()} bytes, of which none is read: {grown / MIB:.1f} MiB more than with short ones")
-        # Of the eight that each has asked for, not even one is held.
-        self.assertLess(grown, streams * answer.ByteSize())
+        # A copy of one answer for each stream is above this, and what the transport holds of a stream, up to 22 KiB, below.
+        self.assertLess(grown, streams * answer.ByteSize() * 3 / 4)
 
     def leave_unread(self, streams, question):
         """Asks eight times on each of so many streams and reads nothing, while others are answered."""

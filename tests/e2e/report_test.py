@@ -533,7 +533,8 @@ class BrowserTest(ServerTest):
             scaling = visit["tables"]["weak and strong scaling, a: alexnet"]
             for row, each in zip(scaling, predicted, strict=True):
                 self.assertAlmostEqual(numbers_in(row[1])[0], each.speedup, delta=each.speedup * 0.0006)
-                self.assertEqual(len(numbers_in(row[2])), 1 if 64 % int(row[0]) == 0 else 0)
+                self.assertEqual([len(numbers_in(cell)) for cell in row[2:]], [1, 1, 2, 2] if 64 % int(row[0]) == 0 else [0] * 4)
+            self.assertIn("Assumed: Forward and backward take", visit["text"])
 
     def test_an_order_that_slows_the_job_down_is_advised_against(self):
         upload(self.server, recorded("resnet50_16"), "resnet")

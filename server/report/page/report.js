@@ -292,15 +292,19 @@ function batchScaling(subject) {
   const label = `${title}${isComparison ? `, ${subject.name}` : ''}`;
   const batch = found.globalBatch;
   const best = d3.greatest(strong, (point) => point.y);
+  const shared = found.other === 'strong' ? found.predictions : subject.predictions;
+  const assumptions = shared.flatMap((prediction) => (prediction.assumptions ?? []).filter((one) => one.field?.startsWith('scenario.change'))).slice(-1);
+  const cells = (prediction) => (prediction ? [formatNumber(rateOf(prediction)), formatInterval(prediction.confidenceInterval), formatInterval(prediction.runInterval)] : ['–', '–', '–']);
   return [subheading(title),
     element('p', {}, `With weak scaling each worker keeps its batch. With strong scaling all workers share a batch of ${plural(batch, 'example')}, so the numbers of workers are those that divide it: at best ${formatNumber(best.y)} times one worker, with ${plural(best.x, 'worker')}.`),
+    ...assumptions.map((one) => element('p', {}, `Assumed: ${one.message}`)),
     legend([{name: 'weak scaling', style: SERIES[0], shape: 'line'}, {name: `strong scaling, ${plural(batch, 'example')} a step`, style: SERIES[1], shape: 'line'}, {name: 'linear', style: 'plain', shape: 'dashed'}]),
     lineChart({label, yTitle: 'speed-up', values, start: subject.workers,
       series: [{style: SERIES[0], points: weak}, {style: SERIES[1], points: strong}, {style: 'plain', shape: 'dashed', dots: false, points: [{x: values[0], y: values[0]}, {x: last, y: last}]}],
       ceiling: 1.15 * d3.max([...weak, ...strong], (point) => point.y),
       text: (value) => `${plural(value, 'worker')}: weak ${told(weak, value)}, strong ${told(strong, value)}`}),
-    numbersTable(label.toLowerCase(), ['workers', 'weak: speed-up', 'strong: speed-up'],
-        values.map((value) => [String(value), ...[weak, strong].map((points) => (at(points, value) ? formatNumber(at(points, value).y) : '–'))]))];
+    numbersTable(label.toLowerCase(), ['workers', 'weak: speed-up', 'strong: speed-up', 'strong: examples/s', 'interval of the mean', 'single runs'],
+        values.map((value) => [String(value), ...[weak, strong].map((points) => (at(points, value) ? formatNumber(at(points, value).y) : '–')), ...cells(shared.find((prediction) => workersOf(prediction) === value))]))];
 }
 
 function efficiency() {
