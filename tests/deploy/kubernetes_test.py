@@ -135,11 +135,16 @@ class EmbeddedTest(unittest.TestCase):
 
 
 class SharedTest(unittest.TestCase):
+    def autoscaler(self):
+        # Others of the kind are patches of it.
+        (scaler,) = [scaler for scaler in resources("HorizontalPodAutoscaler") if "scaleTargetRef" in scaler.get("spec", {})]
+        return scaler
+
     def test_a_new_version_takes_no_replica_away_before_it_is_ready(self):
         self.assertEqual(workload("shared")["spec"]["strategy"], {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}})
 
     def test_the_autoscaler_alone_says_how_many(self):
-        (scaler,) = resources("HorizontalPodAutoscaler")
+        scaler = self.autoscaler()
         target = workload("shared")
         reference = {"apiVersion": target["apiVersion"], "kind": target["kind"], "name": target["metadata"]["name"]}
         self.assertEqual(scaler["spec"]["scaleTargetRef"], reference)
@@ -148,6 +153,35 @@ class SharedTest(unittest.TestCase):
         # A share of what is requested: without a request there is nothing to scale by.
         self.assertEqual([metric["resource"]["name"] for metric in scaler["spec"]["metrics"]], ["cpu"])
         self.assertIn("cpu", container("shared")["resources"]["requests"])
+
+    def test_keda_scales_the_same_deployment_within_the_same_bounds(self):
+        (scaled,) = component("autoscaling", "scaled_object.yaml")
+        own = self.autoscaler()["spec"]
+        spec = scaled["spec"]
+        self.assertEqual(spec["scaleTargetRef"], own["scaleTargetRef"])
+        self.assertEqual((spec["minReplicaCount"], spec["maxReplicaCount"]), (own["minReplicas"], own["maxReplicas"]))
+        self.assertEqual(spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"], own["behavior"])
+        self.assertTrue(own["minReplicas"] <= spec["fallback"]["replicas"] <= own["maxReplicas"])
+
+    def test_what_scales_by_what_waits_asks_for_metrics_that_the_server_has(self):
+        names = text("server/metrics/metric_names.h")
+        (scaled,) = component("autoscaling", "scaled_object.yaml")
+        queries = [trigger["metadata"]["query"] for trigger in scaled["spec"]["triggers"] if trigger["type"] == "prometheus"]
+        asked = sorted(name for query in queries for name in re.findall(r"stepcast_\w+", query))
+        self.assertEqual(asked, ["stepcast_operations", "stepcast_queue_length"])
+        for name in asked:
+            self.assertIn(f'"{name}"', names)
+        # The adapter's rules make the same of them, by the names that the autoscaler asks for.
+        (patch,) = component("autoscaling-hpa", "autoscaler_by_queue.yaml")
+        rules = text("deploy/docs/kubernetes.md")
+        triggers = [trigger["metadata"].get("threshold") or trigger["metadata"]["value"] for trigger in scaled["spec"]["triggers"]]
+        metrics = patch["spec"]["metrics"]
+        targets = [metric["external"]["target"]["averageValue"] for metric in metrics if metric["type"] == "External"]
+        self.assertEqual([*targets, str(metrics[0]["resource"]["target"]["averageUtilization"])], triggers)
+        for metric in metrics[1:]:
+            self.assertIn(f"as: {metric['external']['metric']['name']}", rules)
+        for query in queries:
+            self.assertIn(f"metricsQuery: {query}", rules)
 
     def test_a_replica_keeps_nothing(self):
         self.assertFalse([volume for volume in pod("shared")["volumes"] if "persistentVolumeClaim" in volume])
@@ -327,6 +361,16 @@ class KustomizeTest(unittest.TestCase):
     def test_the_monitor_is_added_to_every_overlay(self):
         for overlay in overlays():
             self.assertEqual(self.kinds(rendered_with(overlay, "service-monitor")), sorted([*self.kinds(rendered(overlay)), "ServiceMonitor"]))
+
+    def test_replicas_are_scaled_by_what_waits_in_one_way(self):
+        shared = self.kinds(rendered("shared"))
+        by_keda = self.kinds(rendered_with("shared", "autoscaling"))
+        self.assertEqual(by_keda, sorted([*(kind for kind in shared if kind != "HorizontalPodAutoscaler"), "ScaledObject"]))
+        by_adapter = rendered_with("shared", "autoscaling-hpa")
+        self.assertEqual(self.kinds(by_adapter), shared)
+        (scaler,) = [each for each in by_adapter if each["kind"] == "HorizontalPodAutoscaler"]
+        self.assertEqual([metric["type"] for metric in scaler["spec"]["metrics"]], ["Resource", "External", "External"])
+        self.assertEqual(scaler["spec"]["maxReplicas"], 12)
 
     def test_profile_sync_is_added_to_every_overlay_and_has_credentials_with_tls(self):
         for overlay in overlays():

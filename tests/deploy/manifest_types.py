@@ -13,7 +13,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = os.path.join(HERE, "node_modules")
 COMPILER = os.path.join(PACKAGES, "typescript/bin/tsc")
 # Kinds that are not Kubernetes' own, by the group that defines them.
-MODELS = {"cert-manager.io": "@kubernetes-models/cert-manager", "monitoring.coreos.com": "@kubernetes-models/prometheus-operator"}
+MODELS = {
+    "cert-manager.io": "@kubernetes-models/cert-manager",
+    "keda.sh": "@kubernetes-models/keda",
+    "monitoring.coreos.com": "@kubernetes-models/prometheus-operator",
+}
 OPTIONS = {"noEmit": True, "strict": True, "skipLibCheck": True, "module": "esnext", "moduleResolution": "bundler", "target": "es2022", "types": []}
 
 

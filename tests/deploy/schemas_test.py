@@ -11,7 +11,9 @@ import jsonschema
 from deployment import KUBERNETES, document, overlays
 from manifest_types import PACKAGES, faults, installed, rendered, rendered_with
 
-COMPONENTS = sorted(os.listdir(os.path.join(KUBERNETES, "components")))
+# Two ways to scale the replicas of one overlay, of which a cluster has one.
+AUTOSCALING = ("autoscaling", "autoscaling-hpa")
+COMPONENTS = sorted(set(os.listdir(os.path.join(KUBERNETES, "components"))) - set(AUTOSCALING))
 
 
 @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
@@ -20,6 +22,8 @@ class KubernetesSchemaTest(unittest.TestCase):
     def test_every_overlay_fits_as_it_is_and_with_every_component(self):
         for overlay in overlays():
             self.assertEqual(faults([*rendered(overlay), *rendered_with(overlay, *COMPONENTS)]), [], overlay)
+        for scaling in AUTOSCALING:
+            self.assertEqual(faults(rendered_with("shared", *COMPONENTS, scaling)), [], scaling)
 
     def test_a_fault_anywhere_is_found(self):
         (good,) = [resource for resource in rendered("embedded") if resource["kind"] == "StatefulSet"]
