@@ -75,10 +75,6 @@ class AllocateQuestion : public Question {
 
   std::string Activity() const override { return "allocating"; }
 
-  std::unique_ptr<google::protobuf::Message> NewReply() const override {
-    return std::make_unique<v1::AllocateWorkersResponse>();
-  }
-
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<v1::AllocateWorkersRequest> request = Read();
     if (!request.ok()) return request.status();

@@ -22,38 +22,12 @@ using std::chrono::steady_clock;
 
 constexpr char kJobGroup[] = "Job";
 
-template <typename Reply>
-absl::Status Take(absl::StatusOr<Reply> answer, Message& reply) {
-  if (!answer.ok()) return answer.status();
-  static_cast<Reply&>(reply) = *std::move(answer);
-  return absl::OkStatus();
-}
-
-// The method of each computation. REQUIRES: the reply is of its type.
-absl::Status CallMethod(const Client& client, const v1::StartJobRequest& asked, Message& reply) {
-  switch (asked.computation_case()) {
-    case v1::StartJobRequest::kPredictThroughput:
-      return Take(client.PredictThroughput(asked.predict_throughput()), reply);
-    case v1::StartJobRequest::kRecommendWorkers:
-      return Take(client.RecommendWorkers(asked.recommend_workers()), reply);
-    case v1::StartJobRequest::kOptimizeOrder:
-      return Take(client.OptimizeOrder(asked.optimize_order()), reply);
-    case v1::StartJobRequest::kAllocateWorkers:
-      return Take(client.AllocateWorkers(asked.allocate_workers()), reply);
-    case v1::StartJobRequest::kCompareModels:
-      return Take(client.CompareModels(asked.compare_models()), reply);
-    case v1::StartJobRequest::kOptimizeCommunication:
-      return Take(client.OptimizeCommunication(asked.optimize_communication()), reply);
-    case v1::StartJobRequest::kDiagnoseJob:
-      return Take(client.DiagnoseJob(asked.diagnose_job()), reply);
-    case v1::StartJobRequest::kOptimizeJob:
-      return Take(client.OptimizeJob(asked.optimize_job()), reply);
-    case v1::StartJobRequest::kRecommendLayout:
-      return Take(client.RecommendLayout(asked.recommend_layout()), reply);
-    case v1::StartJobRequest::COMPUTATION_NOT_SET:
-      break;
-  }
-  return absl::InternalError("nothing was asked");
+// The request of the method that a job is to compute. REQUIRES: there is one.
+const Message& ComputationOf(const v1::StartJobRequest& asked) {
+  const google::protobuf::OneofDescriptor* const computation =
+      asked.GetDescriptor()->FindOneofByName("computation");
+  const google::protobuf::Reflection& reflection = *asked.GetReflection();
+  return reflection.GetMessage(asked, reflection.GetOneofFieldDescriptor(asked, computation));
 }
 
 class CallCommand : public Command {
@@ -68,10 +42,11 @@ class CallCommand : public Command {
     if (const ExitCode code = question_->Check(session); code != ExitCode::kDone) return code;
     const absl::StatusOr<v1::StartJobRequest> asked = question_->Ask(session);
     if (!asked.ok()) return question_->Report(session, asked.status());
-    const std::unique_ptr<Message> reply = question_->NewReply();
+    const Message& computation = ComputationOf(*asked);
+    const std::unique_ptr<Message> reply = NewReplyTo(computation);
     const absl::Status status = [&] {
       const Progress progress(session.console, question_->Activity());
-      return CallMethod(session.client, *asked, *reply);
+      return session.client.Call(computation, *reply);
     }();
     if (!status.ok()) return question_->Report(session, status);
     return question_->Answer(session, *asked, *reply);
@@ -132,7 +107,7 @@ class StartJobCommand : public Command {
     if (!done.ok()) return session.Refused(done.status());
     if (const absl::Status status = GetJobStatus(*done); !status.ok())
       return question_->Report(session, status);
-    const std::unique_ptr<google::protobuf::Message> reply = question_->NewReply();
+    const std::unique_ptr<Message> reply = NewReplyTo(ComputationOf(asked));
     if (!done->response().UnpackTo(reply.get())) return ReplyUnknown(session, *done);
     return question_->Answer(session, asked, *reply);
   }

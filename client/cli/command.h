@@ -44,8 +44,6 @@ class Question {
 
   // The words that a terminal shows while it is answered: `predicting`.
   virtual std::string Activity() const = 0;
-  // An empty message of the type of its reply.
-  virtual std::unique_ptr<google::protobuf::Message> NewReply() const = 0;
 
   // REQUIRES, of all below: the parse chose it.
 
@@ -59,7 +57,7 @@ class Question {
   virtual absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const = 0;
   // Reports what Ask failed with, or what the service answered.
   virtual ExitCode Report(const Session& session, const absl::Status& status) const = 0;
-  // Prints the reply to what was asked. REQUIRES: it is of the type of NewReply.
+  // Prints the reply to what was asked. REQUIRES: it is of the type of its method's replies.
   virtual ExitCode Answer(const Session& session, const v1::StartJobRequest& asked,
                           const google::protobuf::Message& reply) const = 0;
 };

@@ -44,10 +44,6 @@ class DiagnoseQuestion : public Question {
 
   std::string Activity() const override { return "diagnosing"; }
 
-  std::unique_ptr<google::protobuf::Message> NewReply() const override {
-    return std::make_unique<v1::DiagnoseJobResponse>();
-  }
-
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return source.status();

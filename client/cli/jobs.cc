@@ -1,5 +1,8 @@
 // `job get`, `list`, `wait`, `cancel` and `delete`: computations that were started.
 #include <CLI/App.hpp>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +28,8 @@ namespace {
 
 using google::longrunning::ListOperationsResponse;
 using google::longrunning::Operation;
+using google::protobuf::Descriptor;
+using google::protobuf::Message;
 
 std::string TextOrDash(const std::string& text) {
   return text.empty() ? "-" : Utf8(Characters(text));
@@ -51,56 +56,40 @@ std::string EndedText(const v1::JobMetadata& job) {
   return TimeOrDash(job.has_end_time(), job.end_time());
 }
 
-template <typename Reply, typename ToText>
-bool Describe(const Operation& job, const ToText& to_text, std::string& text) {
-  Reply reply;
-  if (!job.response().UnpackTo(&reply)) return false;
-  text = to_text(reply);
-  return true;
+// The text of a reply.
+using ReplyToText = std::function<std::string(const Message& reply)>;
+
+// The kinds of replies that jobs have, a row each: `text` of one makes its text.
+template <typename Reply>
+std::pair<const Descriptor*, ReplyToText> Row(std::string (*text)(const Reply& reply)) {
+  return {Reply::descriptor(),
+          [text](const Message& reply) { return text(static_cast<const Reply&>(reply)); }};
+}
+const std::map<const Descriptor*, ReplyToText>& Replies() {
+  static const auto& replies = *new std::map<const Descriptor*, ReplyToText>{
+      Row<v1::PredictThroughputResponse>(
+          [](const auto& reply) { return PredictionTable(reply.predictions()); }),
+      Row(RecommendationText),
+      Row<v1::OptimizeOrderResponse>(
+          [](const auto& reply) { return OrderText(reply, kDefaultTransfers); }),
+      Row(AllocationText),
+      Row(ComparisonText),
+      Row(TuningText),
+      Row(DiagnosisText),
+      Row(StrategyText),
+      Row(LayoutText)};
+  return replies;
 }
 
-// Applies `to_text` to the reply of a job, in the type it has. False: there is none, or none that
-// is known.
-template <typename ToText>
-bool DescribeReply(const Operation& job, const ToText& to_text, std::string& text) {
-  return Describe<v1::PredictThroughputResponse>(job, to_text, text) ||
-         Describe<v1::RecommendWorkersResponse>(job, to_text, text) ||
-         Describe<v1::OptimizeOrderResponse>(job, to_text, text) ||
-         Describe<v1::AllocateWorkersResponse>(job, to_text, text) ||
-         Describe<v1::CompareModelsResponse>(job, to_text, text) ||
-         Describe<v1::OptimizeCommunicationResponse>(job, to_text, text) ||
-         Describe<v1::DiagnoseJobResponse>(job, to_text, text) ||
-         Describe<v1::OptimizeJobResponse>(job, to_text, text) ||
-         Describe<v1::RecommendLayoutResponse>(job, to_text, text);
+// Applies `to_text` to the reply of a job. Empty: there is none, or none that is known.
+std::string DescribeReply(const Operation& job, const ReplyToText& to_text) {
+  for (const auto& [type, _] : Replies()) {
+    const std::unique_ptr<Message> reply(
+        google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());
+    if (job.response().UnpackTo(reply.get())) return to_text(*reply);
+  }
+  return "";
 }
-
-struct ToReplyText {
-  std::string operator()(const v1::PredictThroughputResponse& reply) const {
-    return PredictionTable(reply.predictions());
-  }
-  std::string operator()(const v1::RecommendWorkersResponse& reply) const {
-    return RecommendationText(reply);
-  }
-  std::string operator()(const v1::OptimizeOrderResponse& reply) const {
-    return OrderText(reply, kDefaultTransfers);
-  }
-  std::string operator()(const v1::AllocateWorkersResponse& reply) const {
-    return AllocationText(reply);
-  }
-  std::string operator()(const v1::CompareModelsResponse& reply) const {
-    return ComparisonText(reply);
-  }
-  std::string operator()(const v1::OptimizeCommunicationResponse& reply) const {
-    return TuningText(reply);
-  }
-  std::string operator()(const v1::DiagnoseJobResponse& reply) const {
-    return DiagnosisText(reply);
-  }
-  std::string operator()(const v1::OptimizeJobResponse& reply) const { return StrategyText(reply); }
-  std::string operator()(const v1::RecommendLayoutResponse& reply) const {
-    return LayoutText(reply);
-  }
-};
 
 // Reports what a job failed with, as a call that failed so, or a reply that is not known; kDone for
 // any other job, also one that is not done.
@@ -291,16 +280,12 @@ std::string JobText(const Operation& job) {
 }
 
 std::string ReplyText(const Operation& job) {
-  std::string text;
-  DescribeReply(job, ToReplyText(), text);
-  return text;
+  return DescribeReply(
+      job, [](const Message& reply) { return Replies().at(reply.GetDescriptor())(reply); });
 }
 
 std::string ReplyJson(const Operation& job) {
-  std::string text;
-  DescribeReply(
-      job, [](const google::protobuf::Message& reply) { return ToJson(reply); }, text);
-  return text;
+  return DescribeReply(job, [](const Message& reply) { return ToJson(reply); });
 }
 
 std::unique_ptr<Command> MakeGetJobCommand() { return std::make_unique<GetJobCommand>(); }

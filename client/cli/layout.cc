@@ -352,10 +352,6 @@ class LayoutQuestion : public Question {
 
   std::string Activity() const override { return "trying layouts"; }
 
-  std::unique_ptr<google::protobuf::Message> NewReply() const override {
-    return std::make_unique<v1::RecommendLayoutResponse>();
-  }
-
   ExitCode Check(const Session& session) const override {
     return profile_.empty() ? session.Misused("PROFILE is required") : ExitCode::kDone;
   }

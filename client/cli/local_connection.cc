@@ -84,7 +84,7 @@ class LocalConnection : public Connection {
                                                                 const CallTerms& terms) override {
     google::longrunning::GetOperationRequest request;
     request.set_name(name);
-    return CallFor<google::longrunning::Operation>(*this, kGetOperation, request, terms);
+    return CallFor<google::longrunning::Operation>(*this, request, terms);
   }
 
  private:

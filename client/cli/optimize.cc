@@ -80,10 +80,6 @@ class OptimizeQuestion : public Question {
 
   std::string_view AnswerFlag() const override { return out_.empty() ? "" : "--out"; }
 
-  std::unique_ptr<google::protobuf::Message> NewReply() const override {
-    return std::make_unique<v1::OptimizeJobResponse>();
-  }
-
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return source.status();

@@ -78,10 +78,6 @@ class OrderQuestion : public Question {
 
   std::string_view AnswerFlag() const override { return save_.empty() ? "" : "--save-priorities"; }
 
-  std::unique_ptr<google::protobuf::Message> NewReply() const override {
-    return std::make_unique<v1::OptimizeOrderResponse>();
-  }
-
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return source.status();

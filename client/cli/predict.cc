@@ -67,10 +67,6 @@ class PredictQuestion : public Question {
 
   std::string_view AnswerFlag() const override { return plot_.given() ? "--plot" : ""; }
 
-  std::unique_ptr<google::protobuf::Message> NewReply() const override {
-    return std::make_unique<v1::PredictThroughputResponse>();
-  }
-
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return source.status();

@@ -48,10 +48,6 @@ class RecommendQuestion : public Question {
 
   std::string_view AnswerFlag() const override { return plot_.given() ? "--plot" : ""; }
 
-  std::unique_ptr<google::protobuf::Message> NewReply() const override {
-    return std::make_unique<v1::RecommendWorkersResponse>();
-  }
-
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return source.status();

@@ -107,10 +107,6 @@ class TuneQuestion : public Question {
 
   std::string_view AnswerFlag() const override { return plots_ ? "--plot" : ""; }
 
-  std::unique_ptr<google::protobuf::Message> NewReply() const override {
-    return std::make_unique<v1::OptimizeCommunicationResponse>();
-  }
-
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return source.status();

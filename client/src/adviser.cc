@@ -232,19 +232,18 @@ class Adviser::Impl {
     v1::RecommendWorkersRequest request = RequestOf(question);
     if (NeedsCommunication(question)) {
       const auto communication = CallFor<v1::PredictThroughputResponse>(
-          *connection_, kPredictThroughput, CommunicationRequestOf(question), terms);
+          *connection_, CommunicationRequestOf(question), terms);
       if (!communication.ok()) return communication.status();
       const absl::Status set = SetWorkersPerNode(question, *communication, request);
       if (!set.ok()) return set;
     } else if (question.workers_per_node > 1) {
       SetNode(question, request);
     }
-    const auto reply =
-        CallFor<v1::RecommendWorkersResponse>(*connection_, kRecommendWorkers, request, terms);
+    const auto reply = CallFor<v1::RecommendWorkersResponse>(*connection_, request, terms);
     if (!reply.ok()) return reply.status();
     if (!NeedsKneeRequest(question)) return AdviceOf(question, *reply, nullptr);
-    const auto knee = CallFor<v1::RecommendWorkersResponse>(*connection_, kRecommendWorkers,
-                                                            KneeRequestOf(request), terms);
+    const auto knee =
+        CallFor<v1::RecommendWorkersResponse>(*connection_, KneeRequestOf(request), terms);
     if (!knee.ok()) return knee.status();
     return AdviceOf(question, *reply, &*knee);
   }

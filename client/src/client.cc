@@ -24,22 +24,40 @@
 
 namespace stepcast::client {
 
+std::unique_ptr<google::protobuf::Message> NewReplyTo(const google::protobuf::Message& request) {
+  return std::unique_ptr<google::protobuf::Message>(
+      google::protobuf::MessageFactory::generated_factory()
+          ->GetPrototype(MethodOf(*request.GetDescriptor()).reply)
+          ->New());
+}
+
 Client::Client(const ClientOptions& options)
     : Client(MakeRemoteConnection(MakeGrpcStub(options), MakeSystemRetryEnvironment()), options) {}
 
 Client::Client(std::shared_ptr<Connection> connection, const ClientOptions& options)
     : connection_(std::move(connection)), options_(options) {}
 
+absl::Status Client::Call(const google::protobuf::Message& request,
+                          google::protobuf::Message& reply, const CallOptions& call) const {
+  return CallMethod(*connection_, request, reply, TermsOf(options_, call));
+}
+
+template <typename Reply>
+absl::StatusOr<Reply> Client::Ask(const google::protobuf::Message& request,
+                                  const CallOptions& call) const {
+  return CallFor<Reply>(*connection_, request, TermsOf(options_, call));
+}
+
 absl::StatusOr<v1::Profile> Client::CreateProfile(v1::CreateProfileRequest request,
                                                   const CallOptions& call) const {
   Identify(request);
-  return CallFor<v1::Profile>(*connection_, kCreateProfile, request, TermsOf(options_, call));
+  return Ask<v1::Profile>(request, call);
 }
 
 absl::StatusOr<v1::Profile> Client::UpdateProfile(v1::UpdateProfileRequest request,
                                                   const CallOptions& call) const {
   Identify(request);
-  return CallFor<v1::Profile>(*connection_, kUpdateProfile, request, TermsOf(options_, call));
+  return Ask<v1::Profile>(request, call);
 }
 
 absl::StatusOr<v1::Profile> Client::UploadProfile(const v1::Profile& profile,
@@ -156,13 +174,12 @@ absl::StatusOr<v1::ImportProfileResponse> Client::ImportProfileStreams(
 
 absl::StatusOr<v1::Profile> Client::GetProfile(const v1::GetProfileRequest& request,
                                                const CallOptions& call) const {
-  return CallFor<v1::Profile>(*connection_, kGetProfile, request, TermsOf(options_, call));
+  return Ask<v1::Profile>(request, call);
 }
 
 absl::StatusOr<v1::ListProfilesResponse> Client::ListProfiles(
     const v1::ListProfilesRequest& request, const CallOptions& call) const {
-  return CallFor<v1::ListProfilesResponse>(*connection_, kListProfiles, request,
-                                           TermsOf(options_, call));
+  return Ask<v1::ListProfilesResponse>(request, call);
 }
 
 absl::StatusOr<v1::ListProfilesResponse> Client::ListAllProfiles(v1::ListProfilesRequest request,
@@ -177,84 +194,72 @@ absl::StatusOr<v1::ListProfilesResponse> Client::ListAllProfiles(v1::ListProfile
 absl::Status Client::DeleteProfile(const v1::DeleteProfileRequest& request,
                                    const CallOptions& call) const {
   google::protobuf::Empty nothing;
-  return connection_->Call(kDeleteProfile, request, nothing, TermsOf(options_, call));
+  return Call(request, nothing, call);
 }
 
 absl::StatusOr<v1::PredictThroughputResponse> Client::PredictThroughput(
     const v1::PredictThroughputRequest& request, const CallOptions& call) const {
-  return CallFor<v1::PredictThroughputResponse>(*connection_, kPredictThroughput, request,
-                                                TermsOf(options_, call));
+  return Ask<v1::PredictThroughputResponse>(request, call);
 }
 
 absl::StatusOr<v1::RecommendWorkersResponse> Client::RecommendWorkers(
     const v1::RecommendWorkersRequest& request, const CallOptions& call) const {
-  return CallFor<v1::RecommendWorkersResponse>(*connection_, kRecommendWorkers, request,
-                                               TermsOf(options_, call));
+  return Ask<v1::RecommendWorkersResponse>(request, call);
 }
 
 absl::StatusOr<v1::OptimizeOrderResponse> Client::OptimizeOrder(
     const v1::OptimizeOrderRequest& request, const CallOptions& call) const {
-  return CallFor<v1::OptimizeOrderResponse>(*connection_, kOptimizeOrder, request,
-                                            TermsOf(options_, call));
+  return Ask<v1::OptimizeOrderResponse>(request, call);
 }
 
 absl::StatusOr<v1::OptimizeCommunicationResponse> Client::OptimizeCommunication(
     const v1::OptimizeCommunicationRequest& request, const CallOptions& call) const {
-  return CallFor<v1::OptimizeCommunicationResponse>(*connection_, kOptimizeCommunication, request,
-                                                    TermsOf(options_, call));
+  return Ask<v1::OptimizeCommunicationResponse>(request, call);
 }
 
 absl::StatusOr<v1::AllocateWorkersResponse> Client::AllocateWorkers(
     const v1::AllocateWorkersRequest& request, const CallOptions& call) const {
-  return CallFor<v1::AllocateWorkersResponse>(*connection_, kAllocateWorkers, request,
-                                              TermsOf(options_, call));
+  return Ask<v1::AllocateWorkersResponse>(request, call);
 }
 
 absl::StatusOr<v1::CompareModelsResponse> Client::CompareModels(
     const v1::CompareModelsRequest& request, const CallOptions& call) const {
-  return CallFor<v1::CompareModelsResponse>(*connection_, kCompareModels, request,
-                                            TermsOf(options_, call));
+  return Ask<v1::CompareModelsResponse>(request, call);
 }
 
 absl::StatusOr<v1::DiagnoseJobResponse> Client::DiagnoseJob(const v1::DiagnoseJobRequest& request,
                                                             const CallOptions& call) const {
-  return CallFor<v1::DiagnoseJobResponse>(*connection_, kDiagnoseJob, request,
-                                          TermsOf(options_, call));
+  return Ask<v1::DiagnoseJobResponse>(request, call);
 }
 
 absl::StatusOr<v1::OptimizeJobResponse> Client::OptimizeJob(const v1::OptimizeJobRequest& request,
                                                             const CallOptions& call) const {
-  return CallFor<v1::OptimizeJobResponse>(*connection_, kOptimizeJob, request,
-                                          TermsOf(options_, call));
+  return Ask<v1::OptimizeJobResponse>(request, call);
 }
 
 absl::StatusOr<v1::FitParsingOverheadResponse> Client::FitParsingOverhead(
     const v1::FitParsingOverheadRequest& request, const CallOptions& call) const {
-  return CallFor<v1::FitParsingOverheadResponse>(*connection_, kFitParsingOverhead, request,
-                                                 TermsOf(options_, call));
+  return Ask<v1::FitParsingOverheadResponse>(request, call);
 }
 
 absl::StatusOr<v1::RecommendLayoutResponse> Client::RecommendLayout(
     const v1::RecommendLayoutRequest& request, const CallOptions& call) const {
-  return CallFor<v1::RecommendLayoutResponse>(*connection_, kRecommendLayout, request,
-                                              TermsOf(options_, call));
+  return Ask<v1::RecommendLayoutResponse>(request, call);
 }
 
 absl::StatusOr<v1::FitRunsResponse> Client::FitRuns(const v1::FitRunsRequest& request,
                                                     const CallOptions& call) const {
-  return CallFor<v1::FitRunsResponse>(*connection_, kFitRuns, request, TermsOf(options_, call));
+  return Ask<v1::FitRunsResponse>(request, call);
 }
 
 absl::StatusOr<v1::FitCollectivesResponse> Client::FitCollectives(
     const v1::FitCollectivesRequest& request, const CallOptions& call) const {
-  return CallFor<v1::FitCollectivesResponse>(*connection_, kFitCollectives, request,
-                                             TermsOf(options_, call));
+  return Ask<v1::FitCollectivesResponse>(request, call);
 }
 
 absl::StatusOr<v1::FitContentionResponse> Client::FitContention(
     const v1::FitContentionRequest& request, const CallOptions& call) const {
-  return CallFor<v1::FitContentionResponse>(*connection_, kFitContention, request,
-                                            TermsOf(options_, call));
+  return Ask<v1::FitContentionResponse>(request, call);
 }
 
 absl::Status Client::GenerateTrace(const v1::GenerateTraceRequest& request, const TracePieces& take,

@@ -65,12 +65,19 @@ class Connection {
   virtual void CancelCalls() {}
 };
 
-// Connection::Call with a response of its own.
+// The call of the method that takes the request. REQUIRES: there is one, and the response is of its
+// type.
+inline absl::Status CallMethod(Connection& connection, const google::protobuf::Message& request,
+                               google::protobuf::Message& response, const CallTerms& terms) {
+  return connection.Call(MethodOf(*request.GetDescriptor()), request, response, terms);
+}
+
+// The same with a response of its own.
 template <typename Response>
-absl::StatusOr<Response> CallFor(Connection& connection, const Method& method,
-                                 const google::protobuf::Message& request, const CallTerms& terms) {
+absl::StatusOr<Response> CallFor(Connection& connection, const google::protobuf::Message& request,
+                                 const CallTerms& terms) {
   absl::StatusOr<Response> response{Response()};
-  const absl::Status status = connection.Call(method, request, *response, terms);
+  const absl::Status status = CallMethod(connection, request, *response, terms);
   if (!status.ok()) return status;
   return response;
 }

@@ -93,7 +93,7 @@ class GrpcStub : public Stub {
     using grpc::protobuf::MessageLite;
     grpc::ClientContext context;
     Begin(*channel_, timeout, context);
-    const grpc::internal::RpcMethod rpc(method.path, grpc::internal::RpcMethod::NORMAL_RPC);
+    const grpc::internal::RpcMethod rpc(method.path.c_str(), grpc::internal::RpcMethod::NORMAL_RPC);
     const CallUnderWay call(*this, context);
     return Ended(grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
                      channel_.get(), rpc, &context, request, &response),

@@ -20,15 +20,14 @@ JobClient::JobClient(std::shared_ptr<Connection> connection, const ClientOptions
 absl::StatusOr<longrunning::Operation> JobClient::Start(v1::StartJobRequest request,
                                                         const CallOptions& call) const {
   Identify(request);
-  return CallFor<longrunning::Operation>(*connection_, kStartJob, request, TermsOf(options_, call));
+  return CallFor<longrunning::Operation>(*connection_, request, TermsOf(options_, call));
 }
 
 absl::StatusOr<longrunning::Operation> JobClient::Get(const std::string& name,
                                                       const CallOptions& call) const {
   longrunning::GetOperationRequest request;
   request.set_name(name);
-  return CallFor<longrunning::Operation>(*connection_, kGetOperation, request,
-                                         TermsOf(options_, call));
+  return CallFor<longrunning::Operation>(*connection_, request, TermsOf(options_, call));
 }
 
 absl::StatusOr<longrunning::Operation> JobClient::Wait(const std::string& name,
@@ -40,19 +39,19 @@ absl::Status JobClient::Cancel(const std::string& name, const CallOptions& call)
   longrunning::CancelOperationRequest request;
   request.set_name(name);
   google::protobuf::Empty nothing;
-  return connection_->Call(kCancelOperation, request, nothing, TermsOf(options_, call));
+  return CallMethod(*connection_, request, nothing, TermsOf(options_, call));
 }
 
 absl::Status JobClient::Delete(const std::string& name, const CallOptions& call) const {
   longrunning::DeleteOperationRequest request;
   request.set_name(name);
   google::protobuf::Empty nothing;
-  return connection_->Call(kDeleteOperation, request, nothing, TermsOf(options_, call));
+  return CallMethod(*connection_, request, nothing, TermsOf(options_, call));
 }
 
 absl::StatusOr<longrunning::ListOperationsResponse> JobClient::List(
     const longrunning::ListOperationsRequest& request, const CallOptions& call) const {
-  return CallFor<longrunning::ListOperationsResponse>(*connection_, kListOperations, request,
+  return CallFor<longrunning::ListOperationsResponse>(*connection_, request,
                                                       TermsOf(options_, call));
 }
 

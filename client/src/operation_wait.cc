@@ -34,7 +34,7 @@ absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string&
   look.set_name(name);
   google::longrunning::Operation operation;
   absl::Status status = RetryLoop(terms, Repeatable::kYes, environment, [&](nanoseconds timeout) {
-    return stub.Call(kGetOperation, look, operation, timeout);
+    return stub.Call(MethodOf(*look.GetDescriptor()), look, operation, timeout);
   });
   google::longrunning::WaitOperationRequest wait;
   wait.set_name(name);
@@ -46,7 +46,7 @@ absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string&
     CallTerms round{.timeout = std::min(left, kWaitRound + kMaxOutage), .retry = terms.retry};
     if (round.retry.max_attempts > 1) round.retry.max_attempts = std::numeric_limits<int>::max();
     status = RetryLoop(round, Repeatable::kYes, environment, [&](nanoseconds timeout) {
-      return stub.Call(kWaitOperation, wait, operation, timeout);
+      return stub.Call(MethodOf(*wait.GetDescriptor()), wait, operation, timeout);
     });
     if (absl::IsDeadlineExceeded(status) && round.timeout == left) return NotDone(name);
     const bool is_early = status.ok() && !operation.done() && environment.Now() - begin < kMinRound;

@@ -28,6 +28,7 @@
 #include "server/app/stores.h"
 #include "server/base/clock.h"
 #include "server/http/http_server.h"
+#include "server/methods/prediction_methods.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/services.h"
 #include "server/store/profile_rules.h"
@@ -83,6 +84,7 @@ struct Server::Parts {
       : options(given),
         log(given.log),
         metrics({.methods = ServedMethods(),
+                 .simulating_methods = SimulatingMethods(),
                  .version = ProgramVersion(),
                  .engine_version = kEngineVersion,
                  .max_profiles = given.store_limits.max_profiles}),

@@ -19,57 +19,11 @@ namespace {
 namespace longrunning = google::longrunning;
 using State = v1::JobMetadata::State;
 
-std::string MethodOf(const v1::StartJobRequest& wire) {
-  switch (wire.computation_case()) {
-    case v1::StartJobRequest::kPredictThroughput:
-      return "PredictThroughput";
-    case v1::StartJobRequest::kRecommendWorkers:
-      return "RecommendWorkers";
-    case v1::StartJobRequest::kOptimizeOrder:
-      return "OptimizeOrder";
-    case v1::StartJobRequest::kAllocateWorkers:
-      return "AllocateWorkers";
-    case v1::StartJobRequest::kCompareModels:
-      return "CompareModels";
-    case v1::StartJobRequest::kOptimizeCommunication:
-      return "OptimizeCommunication";
-    case v1::StartJobRequest::kDiagnoseJob:
-      return "DiagnoseJob";
-    case v1::StartJobRequest::kOptimizeJob:
-      return "OptimizeJob";
-    case v1::StartJobRequest::kRecommendLayout:
-      return "RecommendLayout";
-    case v1::StartJobRequest::COMPUTATION_NOT_SET:
-      break;
-  }
-  return "";
-}
-
-// A job of AllocateWorkers whose profile is not there has an error of its own, and does not fail
-// the others.
-std::string ProfileOf(const v1::StartJobRequest& wire) {
-  switch (wire.computation_case()) {
-    case v1::StartJobRequest::kPredictThroughput:
-      return wire.predict_throughput().profile();
-    case v1::StartJobRequest::kRecommendWorkers:
-      return wire.recommend_workers().profile();
-    case v1::StartJobRequest::kOptimizeOrder:
-      return wire.optimize_order().profile();
-    case v1::StartJobRequest::kCompareModels:
-      return wire.compare_models().profile();
-    case v1::StartJobRequest::kOptimizeCommunication:
-      return wire.optimize_communication().profile();
-    case v1::StartJobRequest::kDiagnoseJob:
-      return wire.diagnose_job().profile();
-    case v1::StartJobRequest::kOptimizeJob:
-      return wire.optimize_job().profile();
-    case v1::StartJobRequest::kRecommendLayout:
-      return wire.recommend_layout().profile();
-    case v1::StartJobRequest::kAllocateWorkers:
-    case v1::StartJobRequest::COMPUTATION_NOT_SET:
-      break;
-  }
-  return "";
+// A stored profile that the computation needs. A job of AllocateWorkers whose profile is not there
+// has an error of its own, and does not fail the others.
+std::string ProfileOf(const google::protobuf::Message& request) {
+  const auto* const profile = request.GetDescriptor()->FindFieldByName("profile");
+  return profile == nullptr ? "" : request.GetReflection()->GetString(request, profile);
 }
 
 State StateToWire(OperationState state) {
@@ -117,15 +71,30 @@ absl::Status ErrorOf(const OperationRecord& record) {
 
 }  // namespace
 
+std::string_view MethodNameOf(const google::protobuf::Descriptor& request) {
+  constexpr std::string_view kSuffix = "Request";
+  return std::string_view(request.name()).substr(0, request.name().size() - kSuffix.size());
+}
+
+const google::protobuf::Message* ComputationOf(const v1::StartJobRequest& wire) {
+  const google::protobuf::Reflection& reflection = *wire.GetReflection();
+  const auto* const computation = reflection.GetOneofFieldDescriptor(
+      wire, wire.GetDescriptor()->FindOneofByName("computation"));
+  return computation == nullptr ? nullptr : &reflection.GetMessage(wire, computation);
+}
+
 StartJobCall FromWire(const v1::StartJobRequest& wire) {
   StartJobCall call;
-  call.operation.method = MethodOf(wire);
   FaultList faults;
-  if (call.operation.method.empty()) faults.Add("computation", "one computation is required");
+  if (const google::protobuf::Message* const computation = ComputationOf(wire)) {
+    call.operation.method = MethodNameOf(*computation->GetDescriptor());
+    call.profile = ProfileOf(*computation);
+  } else {
+    faults.Add("computation", "one computation is required");
+  }
   // What is kept would be read as a request of before, and never be refused.
   RefuseFormerFields(wire, "", faults);
   call.faults = std::move(faults).Take();
-  call.profile = ProfileOf(wire);
   call.operation.request_id = wire.request_id();
   v1::StartJobRequest kept = wire;
   kept.clear_request_id();

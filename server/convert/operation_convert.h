@@ -4,7 +4,10 @@
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
 
+#include <google/protobuf/message.h>
+
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "google/longrunning/operations.pb.h"
@@ -13,6 +16,11 @@
 #include "stepcast/v1/job_service.pb.h"
 
 namespace stepcast::server {
+
+// The method whose requests are such messages: "PredictThroughput".
+std::string_view MethodNameOf(const google::protobuf::Descriptor& request);
+// The request of the method that a job is to compute; null: none was given.
+const google::protobuf::Message* ComputationOf(const v1::StartJobRequest& wire);
 
 // The bytes to be kept are the message without its request_id, the same for equal ones.
 StartJobCall FromWire(const v1::StartJobRequest& wire);

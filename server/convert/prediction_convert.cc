@@ -594,7 +594,7 @@ v1::FitCollectivesResponse ToWire(const FitCollectivesAnswer& answer) {
 
 FitContentionCall FromWire(const v1::FitContentionRequest& wire) {
   FitContentionCall call;
-  ContentionMeasurements& measured = call.measurements;
+  ContentionMeasurements& measured = call.draft;
   for (const v1::FitContentionRequest::Transfer& transfer : wire.transfers()) {
     measured.transfers.push_back({.threads = transfer.threads(),
                                   .bytes = transfer.size_bytes(),

@@ -39,38 +39,26 @@ struct ProfileSource {
   ProfileOrigin second;  // of the change
 };
 
-struct PredictThroughputCall {
+// A question about a job: what is to be known of it is not checked yet.
+template <typename Draft>
+struct JobCall {
   ProfileSource source;
-  ThroughputDraft draft;
+  Draft draft;
+  std::optional<double> time_budget_seconds;  // the request's own, beside that of its options
   std::vector<Fault> faults;
 };
-
-struct RecommendWorkersCall {
-  ProfileSource source;
-  RecommendationDraft draft;
-  std::vector<Fault> faults;
-};
-
-struct OptimizeOrderCall {
-  ProfileSource source;
-  OrderDraft draft;
-  std::optional<double> time_budget_seconds;
-  std::vector<Fault> faults;
-};
-
-struct OptimizeCommunicationCall {
-  ProfileSource source;
-  TuningDraft draft;
-  std::optional<double> time_budget_seconds;
-  std::vector<Fault> faults;
-};
+using PredictThroughputCall = JobCall<ThroughputDraft>;
+using RecommendWorkersCall = JobCall<RecommendationDraft>;
+using OptimizeOrderCall = JobCall<OrderDraft>;
+using OptimizeCommunicationCall = JobCall<TuningDraft>;
+using CompareModelsCall = JobCall<ComparisonDraft>;
+using DiagnoseJobCall = JobCall<DiagnosisDraft>;
+using OptimizeJobCall = JobCall<StrategyDraft>;
+using RecommendLayoutCall = JobCall<LayoutDraft>;
+using GenerateTraceCall = JobCall<TraceDraft>;
 
 // A bad job's faults are its own: paths are relative to it.
-struct AllocationJobCall {
-  ProfileSource source;
-  AllocationJobDraft draft;
-  std::vector<Fault> faults;
-};
+using AllocationJobCall = JobCall<AllocationJobDraft>;
 
 struct AllocateWorkersCall {
   AllocationDraft draft;
@@ -78,58 +66,16 @@ struct AllocateWorkersCall {
   std::vector<Fault> faults;
 };
 
-struct CompareModelsCall {
-  ProfileSource source;
-  ComparisonDraft draft;
+// A question about measurements, and about no profile.
+template <typename Draft>
+struct FitCall {
+  Draft draft;
   std::vector<Fault> faults;
 };
-
-struct DiagnoseJobCall {
-  ProfileSource source;
-  DiagnosisDraft draft;
-  std::vector<Fault> faults;
-};
-
-struct OptimizeJobCall {
-  ProfileSource source;
-  StrategyDraft draft;
-  std::optional<double> time_budget_seconds;
-  std::vector<Fault> faults;
-};
-
-// About no profile.
-struct FitParsingOverheadCall {
-  ParsingOverheadDraft draft;
-};
-
-// About no profile.
-struct FitCollectivesCall {
-  CollectiveFitDraft draft;
-  std::vector<Fault> faults;
-};
-
-// About no profile.
-struct FitContentionCall {
-  ContentionMeasurements measurements;
-};
-
-struct RecommendLayoutCall {
-  ProfileSource source;
-  LayoutDraft draft;
-  std::vector<Fault> faults;
-};
-
-// About no profile.
-struct FitRunsCall {
-  RunFitDraft draft;
-  std::vector<Fault> faults;
-};
-
-struct GenerateTraceCall {
-  ProfileSource source;
-  TraceDraft draft;
-  std::vector<Fault> faults;
-};
+using FitParsingOverheadCall = FitCall<ParsingOverheadDraft>;
+using FitCollectivesCall = FitCall<CollectiveFitDraft>;
+using FitContentionCall = FitCall<ContentionMeasurements>;
+using FitRunsCall = FitCall<RunFitDraft>;
 
 // The context of an answer, common to all of them.
 struct AnswerContext {
@@ -139,25 +85,25 @@ struct AnswerContext {
   bool is_cut_short = false;  // by the time budget: another time it may say more
 };
 
-struct PredictThroughputAnswer {
-  ThroughputAnswer answer;
+// Of a fit the context is as default-constructed: nothing is simulated.
+template <typename Result>
+struct ComputedAnswer {
+  Result answer;
   AnswerContext context;
 };
-
-struct RecommendWorkersAnswer {
-  Recommendation answer;
-  AnswerContext context;
-};
-
-struct OptimizeOrderAnswer {
-  OrderAnswer answer;
-  AnswerContext context;
-};
-
-struct OptimizeCommunicationAnswer {
-  TuningAnswer answer;
-  AnswerContext context;
-};
+using PredictThroughputAnswer = ComputedAnswer<ThroughputAnswer>;
+using RecommendWorkersAnswer = ComputedAnswer<Recommendation>;
+using OptimizeOrderAnswer = ComputedAnswer<OrderAnswer>;
+using OptimizeCommunicationAnswer = ComputedAnswer<TuningAnswer>;
+using CompareModelsAnswer = ComputedAnswer<ComparisonAnswer>;
+using DiagnoseJobAnswer = ComputedAnswer<Diagnosis>;
+using OptimizeJobAnswer = ComputedAnswer<StrategyAnswer>;
+using RecommendLayoutAnswer = ComputedAnswer<LayoutAnswer>;
+using FitParsingOverheadAnswer = ComputedAnswer<ParsingOverheadFit>;
+using FitCollectivesAnswer = ComputedAnswer<CollectiveFit>;
+using FitRunsAnswer = ComputedAnswer<RunFit>;
+// The answer that is left to give when the trace itself has been passed on.
+using GenerateTraceAnswer = ComputedAnswer<TraceSummary>;
 
 struct AllocateWorkersAnswer {
   AllocationAnswer answer;
@@ -166,53 +112,12 @@ struct AllocateWorkersAnswer {
   std::vector<std::string> profile_digests;  // by job; empty where none was found
 };
 
-struct CompareModelsAnswer {
-  ComparisonAnswer answer;
-  AnswerContext context;
-};
-
-struct DiagnoseJobAnswer {
-  Diagnosis answer;
-  AnswerContext context;
-};
-
-struct OptimizeJobAnswer {
-  StrategyAnswer answer;
-  AnswerContext context;
-};
-
-struct FitParsingOverheadAnswer {
-  ParsingOverheadFit answer;
-  AnswerContext context;  // nothing is simulated: as default-constructed
-};
-
-struct FitCollectivesAnswer {
-  CollectiveFit answer;
-  AnswerContext context;  // nothing is simulated: as default-constructed
-};
-
 struct FitContentionAnswer {
   ContentionFit answer;
   double confidence_level = 0;
   OverlapAssumptions assumptions;  // with the threads measured, where the constants are usable
   std::string unusable_because;
-  AnswerContext context;  // nothing is simulated: as default-constructed
-};
-
-struct RecommendLayoutAnswer {
-  LayoutAnswer answer;
-  AnswerContext context;
-};
-
-struct FitRunsAnswer {
-  RunFit answer;
-  AnswerContext context;  // nothing is simulated: as default-constructed
-};
-
-// The answer that is left to give when the trace itself has been passed on.
-struct GenerateTraceAnswer {
-  TraceSummary answer;
-  AnswerContext context;
+  AnswerContext context;  // as of ComputedAnswer
 };
 
 }  // namespace stepcast::server

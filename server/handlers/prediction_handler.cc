@@ -142,6 +142,7 @@ template <typename Answer, typename Call, typename Resolve, typename Compute>
 absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view method, Call call,
                                                                Resolve resolve, Compute compute,
                                                                const std::string& beside) const {
+  MergeTimeBudget(call);
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
   if (!subject.ok()) return subject.status();
   auto query = resolve(subject->profile, call.draft);
@@ -214,7 +215,6 @@ absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::Recommend
 
 absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrder(
     OptimizeOrderCall call) const {
-  MergeTimeBudget(call);
   return Prepare<OptimizeOrderAnswer>(
       "OptimizeOrder", std::move(call), ResolveOrder,
       [](const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor,
@@ -223,7 +223,6 @@ absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrde
 
 absl::StatusOr<Computation<OptimizeCommunicationAnswer>> PredictionHandler::OptimizeCommunication(
     OptimizeCommunicationCall call) const {
-  MergeTimeBudget(call);
   return Prepare<OptimizeCommunicationAnswer>(
       "OptimizeCommunication", std::move(call),
       [](const Profile& profile, const TuningDraft& draft) {
@@ -246,7 +245,6 @@ absl::StatusOr<Computation<DiagnoseJobAnswer>> PredictionHandler::DiagnoseJob(
 
 absl::StatusOr<Computation<OptimizeJobAnswer>> PredictionHandler::OptimizeJob(
     OptimizeJobCall call) const {
-  MergeTimeBudget(call);
   return Prepare<OptimizeJobAnswer>(
       "OptimizeJob", std::move(call),
       [](const Profile& profile, const StrategyDraft& draft) {
@@ -359,11 +357,10 @@ absl::StatusOr<Computation<FitCollectivesAnswer>> PredictionHandler::FitCollecti
 
 absl::StatusOr<Computation<FitContentionAnswer>> PredictionHandler::FitContention(
     FitContentionCall call) const {
-  if (absl::Status status = CheckMeasurements(call.measurements); !status.ok()) return status;
+  if (absl::Status status = CheckMeasurements(call.draft); !status.ok()) return status;
   return Computation<FitContentionAnswer>(
       kNoProfile, {.method = "FitContention"},
-      [measured =
-           std::move(call.measurements)](StopCheck stop) -> absl::StatusOr<FitContentionAnswer> {
+      [measured = std::move(call.draft)](StopCheck stop) -> absl::StatusOr<FitContentionAnswer> {
         absl::StatusOr<ContentionFit> fit = stepcast::FitContention(measured, stop);
         if (!fit.ok()) return fit.status();
         FitContentionAnswer answer{.answer = *std::move(fit),

@@ -9,11 +9,6 @@
 
 namespace stepcast::server {
 
-inline constexpr std::string_view kSimulatingMethods[] = {
-    "PredictThroughput", "RecommendWorkers", "OptimizeOrder",         "AllocateWorkers",
-    "CompareModels",     "GenerateTrace",    "OptimizeCommunication", "DiagnoseJob",
-    "OptimizeJob",       "RecommendLayout"};
-
 // The ways in which the jobs of a call exchange their updates; kPipeline where all-reducing workers
 // are replicas of a pipeline, kBoth where a call has scenarios of several ways.
 enum class Communication : unsigned char { kParameterServers, kAllReduce, kBoth, kPipeline };
@@ -21,9 +16,27 @@ inline constexpr Communication kCommunications[] = {Communication::kParameterSer
                                                     Communication::kAllReduce, Communication::kBoth,
                                                     Communication::kPipeline};
 
+// Kinds of jobs that a method simulates, a bit a Communication.
+using JobKinds = unsigned;
+constexpr JobKinds KindBit(Communication communication) {
+  return 1U << static_cast<unsigned>(communication);
+}
+inline constexpr JobKinds kNothingSimulated = 0;
+inline constexpr JobKinds kOfServers = KindBit(Communication::kParameterServers);
+inline constexpr JobKinds kOfAllReduces = KindBit(Communication::kAllReduce);
+inline constexpr JobKinds kOfPipelines = KindBit(Communication::kPipeline);
+// Any one of them: only a cluster or a list of scenarios has jobs of several.
+inline constexpr JobKinds kOneKind = kOfServers | kOfAllReduces | kOfPipelines;
+inline constexpr JobKinds kAllKinds = kOneKind | KindBit(Communication::kBoth);
+
+struct SimulatingMethod {
+  std::string_view name;
+  JobKinds kinds = kNothingSimulated;
+};
+
 // What was computed: by a call of which method, of which kind of job.
 struct SimulatedWork {
-  std::string_view method;  // one of kSimulatingMethods
+  std::string_view method;  // of a SimulatingMethod
   Communication communication = Communication::kParameterServers;
 };
 
@@ -45,7 +58,7 @@ enum class SharedFrom : unsigned char { kCache, kFlight };
 class SharingObserver {
  public:
   virtual ~SharingObserver() = default;
-  // `method` is one of kSimulatingMethods. Threads: called by any.
+  // `method` is of a SimulatingMethod. Threads: called by any.
   virtual void OnShared(std::string_view method, SharedFrom from) = 0;
 };
 

@@ -15,15 +15,13 @@
 #include "core/importing/recording_options.h"
 #include "core/model/profile_limits.h"
 #include "server/base/clock.h"
-#include "server/convert/prediction_convert.h"
 #include "server/convert/profile_convert.h"
-#include "server/convert/search_convert.h"
-#include "server/convert/strategy_convert.h"
 #include "server/handlers/expected_work.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
 #include "server/jobs/job_pool.h"
 #include "server/jobs/pool_executor.h"
+#include "server/methods/prediction_methods.h"
 #include "server/store/memory_profile_store.h"
 
 namespace stepcast::server {
@@ -72,49 +70,25 @@ class LocalService::Handlers {
   Handlers() {
     using Deadline = LocalDeadline;
     const std::string profile_service = "/stepcast.v1.ProfileService/";
-    Add<v1::CreateProfileRequest, v1::Profile>(
-        profile_service + "CreateProfile", [this](const auto& request, const Deadline& deadline) {
-          return profiles_.Create(FromWire(request), deadline);
-        });
-    Add<v1::UpdateProfileRequest, v1::Profile>(
-        profile_service + "UpdateProfile", [this](const auto& request, const Deadline& deadline) {
-          return profiles_.Update(FromWire(request), deadline);
-        });
-    Add<v1::GetProfileRequest, v1::Profile>(
+    Add<v1::CreateProfileRequest>(profile_service + "CreateProfile",
+                                  [this](const auto& request, const Deadline& deadline) {
+                                    return profiles_.Create(FromWire(request), deadline);
+                                  });
+    Add<v1::UpdateProfileRequest>(profile_service + "UpdateProfile",
+                                  [this](const auto& request, const Deadline& deadline) {
+                                    return profiles_.Update(FromWire(request), deadline);
+                                  });
+    Add<v1::GetProfileRequest>(
         profile_service + "GetProfile",
         [this](const auto& request, const Deadline&) { return profiles_.Get(FromWire(request)); });
-    Add<v1::ListProfilesRequest, v1::ListProfilesResponse>(
+    Add<v1::ListProfilesRequest>(
         profile_service + "ListProfiles",
         [this](const auto& request, const Deadline&) { return profiles_.List(FromWire(request)); });
     methods_[profile_service + "DeleteProfile"] = [this](const Message& request, Message&,
                                                          const Deadline&) {
       return profiles_.Delete(FromWire(static_cast<const v1::DeleteProfileRequest&>(request)));
     };
-    AddComputed<v1::PredictThroughputRequest, v1::PredictThroughputResponse>(
-        "PredictThroughput", &PredictionHandler::PredictThroughput);
-    AddComputed<v1::RecommendWorkersRequest, v1::RecommendWorkersResponse>(
-        "RecommendWorkers", &PredictionHandler::RecommendWorkers);
-    AddComputed<v1::OptimizeOrderRequest, v1::OptimizeOrderResponse>(
-        "OptimizeOrder", &PredictionHandler::OptimizeOrder);
-    AddComputed<v1::OptimizeCommunicationRequest, v1::OptimizeCommunicationResponse>(
-        "OptimizeCommunication", &PredictionHandler::OptimizeCommunication);
-    AddComputed<v1::AllocateWorkersRequest, v1::AllocateWorkersResponse>(
-        "AllocateWorkers", &PredictionHandler::AllocateWorkers);
-    AddComputed<v1::CompareModelsRequest, v1::CompareModelsResponse>(
-        "CompareModels", &PredictionHandler::CompareModels);
-    AddComputed<v1::DiagnoseJobRequest, v1::DiagnoseJobResponse>("DiagnoseJob",
-                                                                 &PredictionHandler::DiagnoseJob);
-    AddComputed<v1::OptimizeJobRequest, v1::OptimizeJobResponse>("OptimizeJob",
-                                                                 &PredictionHandler::OptimizeJob);
-    AddComputed<v1::FitParsingOverheadRequest, v1::FitParsingOverheadResponse>(
-        "FitParsingOverhead", &PredictionHandler::FitParsingOverhead);
-    AddComputed<v1::FitCollectivesRequest, v1::FitCollectivesResponse>(
-        "FitCollectives", &PredictionHandler::FitCollectives);
-    AddComputed<v1::FitContentionRequest, v1::FitContentionResponse>(
-        "FitContention", &PredictionHandler::FitContention);
-    AddComputed<v1::RecommendLayoutRequest, v1::RecommendLayoutResponse>(
-        "RecommendLayout", &PredictionHandler::RecommendLayout);
-    AddComputed<v1::FitRunsRequest, v1::FitRunsResponse>("FitRuns", &PredictionHandler::FitRuns);
+    ForEachPredictionMethod([this]<typename Method>(Method) { AddComputed<Method>(); });
   }
 
   absl::Status Call(std::string_view path, const Message& request, Message& response,
@@ -167,28 +141,28 @@ class LocalService::Handlers {
   using Handle =
       std::function<absl::Status(const Message&, Message&, const LocalDeadline& deadline)>;
 
-  template <typename Request, typename Response, typename Answer>
+  template <typename Request, typename Answer>
   void Add(const std::string& path, Answer answer) {
     methods_[path] = [answer = std::move(answer)](const Message& request, Message& response,
                                                   const LocalDeadline& deadline) -> absl::Status {
       assert(request.GetDescriptor() == Request::descriptor());
-      assert(response.GetDescriptor() == Response::descriptor());
       const auto reply = answer(static_cast<const Request&>(request), deadline);
       if (!reply.ok()) return reply.status();
-      static_cast<Response&>(response) = ToWire(*reply);
+      auto wire = ToWire(*reply);
+      assert(response.GetDescriptor() == wire.GetDescriptor());
+      static_cast<decltype(wire)&>(response) = std::move(wire);
       return absl::OkStatus();
     };
   }
 
   // A method of the PredictionService, whose handler gives a computation.
-  template <typename Request, typename Response, typename Asked, typename Answer>
-  void AddComputed(const std::string& name,
-                   absl::StatusOr<Computation<Answer>> (PredictionHandler::*method)(Asked) const) {
-    Add<Request, Response>("/stepcast.v1.PredictionService/" + name,
-                           [this, method](const Request& request, const LocalDeadline& deadline) {
-                             return Compute<Answer>((predictions_.*method)(FromWire(request)),
-                                                    deadline);
-                           });
+  template <typename Method>
+  void AddComputed() {
+    using Request = typename Method::Request;
+    Add<Request>("/stepcast.v1.PredictionService/" + std::string(Method::Name()),
+                 [this](const Request& request, const LocalDeadline& deadline) {
+                   return Compute(Method::Check(predictions_, request), deadline);
+                 });
   }
 
   template <typename Answer>

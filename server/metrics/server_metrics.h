@@ -20,6 +20,7 @@ namespace stepcast::server {
 
 struct ServerMetricsOptions {
   std::vector<MethodLabels> methods;
+  std::vector<SimulatingMethod> simulating_methods;  // names: of static storage
   std::string version;
   std::string engine_version;
   int64_t max_profiles = 0;

@@ -136,24 +136,10 @@ prometheus::Labels LabelsOf(const SimulatedWork& work) {
           {"communication", kCommunicationNames[static_cast<size_t>(work.communication)]}};
 }
 
-// False where no call of the method can be of such jobs: orders are of parameter servers, groups,
-// and strategies of all-reduces, layouts of pipelines, and only a cluster or a list of scenarios
-// has jobs of several kinds.
-bool Meets(std::string_view method, Communication communication) {
-  const bool is_of_pipelines = method == "RecommendLayout";
-  if (communication == Communication::kPipeline)
-    return is_of_pipelines || (method != "OptimizeOrder" && method != "OptimizeCommunication" &&
-                               method != "OptimizeJob");
-  if (is_of_pipelines) return false;
-  if (communication == Communication::kBoth)
-    return method == "AllocateWorkers" || method == "PredictThroughput";
-  if (communication == Communication::kAllReduce) return method != "OptimizeOrder";
-  return method != "OptimizeCommunication" && method != "OptimizeJob";
-}
-
 }  // namespace
 
-SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
+SimulationMetrics::SimulationMetrics(prometheus::Registry& registry,
+                                     const std::vector<SimulatingMethod>& methods)
     : predictions_(prometheus::BuildCounter()
                        .Name(metric::kPredictions)
                        .Help("Computations for predictions that ended, by method, kind of job and "
@@ -172,10 +158,10 @@ SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
                       .Help("Operations simulated for calls that were answered.")
                       .Register(registry)
                       .Add({})) {
-  for (const std::string_view method : kSimulatingMethods) {
+  for (const SimulatingMethod& method : methods) {
     for (const Communication communication : kCommunications) {
-      if (!Meets(method, communication)) continue;
-      prometheus::Labels labels = LabelsOf({method, communication});
+      if ((method.kinds & KindBit(communication)) == 0) continue;
+      prometheus::Labels labels = LabelsOf({method.name, communication});
       seconds_.Add(labels, SimulationBuckets());
       unsteady_.Add(labels);
       labels["code"] = "OK";
@@ -203,14 +189,15 @@ const char* NameOf(SharedFrom from) { return from == SharedFrom::kCache ? "cache
 
 }  // namespace
 
-SharingMetrics::SharingMetrics(prometheus::Registry& registry)
+SharingMetrics::SharingMetrics(prometheus::Registry& registry,
+                               const std::vector<SimulatingMethod>& methods)
     : answers_(prometheus::BuildCounter()
                    .Name(metric::kSharedAnswers)
                    .Help("Calls that needed no computation of their own: an equal one had been "
                          "computed (cache) or was under way (flight).")
                    .Register(registry)) {
-  for (const std::string_view method : kSimulatingMethods) {
-    if (method != "GenerateTrace") known_.emplace(method, Make(method));
+  for (const SimulatingMethod& method : methods) {
+    if (method.name != "GenerateTrace") known_.emplace(method.name, Make(method.name));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/handlers/simulation_observer.h"
 #include "server/jobs/job_pool.h"
@@ -65,7 +66,7 @@ class OperationMetrics final : public OperationObserver {
 class SimulationMetrics final : public SimulationObserver {
  public:
   // The registry must outlive it.
-  explicit SimulationMetrics(prometheus::Registry& registry);
+  SimulationMetrics(prometheus::Registry& registry, const std::vector<SimulatingMethod>& methods);
 
   void OnSimulation(const SimulatedWork& work, absl::StatusCode code, double seconds,
                     int64_t simulated_operations) override;
@@ -85,8 +86,8 @@ class SimulationMetrics final : public SimulationObserver {
 // labels.
 class SharingMetrics final : public SharingObserver {
  public:
-  // The registry must outlive it.
-  explicit SharingMetrics(prometheus::Registry& registry);
+  // The registry must outlive it, and the names of methods, too.
+  SharingMetrics(prometheus::Registry& registry, const std::vector<SimulatingMethod>& methods);
 
   void OnShared(std::string_view method, SharedFrom from) override;
 

@@ -7,10 +7,9 @@
 
 #include "core/base/error.h"
 #include "server/convert/earlier_contract.h"
-#include "server/convert/prediction_convert.h"
-#include "server/convert/search_convert.h"
-#include "server/convert/strategy_convert.h"
+#include "server/convert/operation_convert.h"
 #include "server/handlers/expected_work.h"
+#include "server/methods/prediction_methods.h"
 #include "stepcast/v1/job_service.pb.h"
 
 namespace stepcast::server {
@@ -68,31 +67,17 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request,
                      {.reason = "OPERATION_CORRUPT"});
   }
   UpgradeStored(job);
-  const PredictionHandler& handler = options.handler;
-  switch (job.computation_case()) {
-    case v1::StartJobRequest::kPredictThroughput:
-      return WorkOf(handler.PredictThroughput(FromWire(job.predict_throughput())), options);
-    case v1::StartJobRequest::kRecommendWorkers:
-      return WorkOf(handler.RecommendWorkers(FromWire(job.recommend_workers())), options);
-    case v1::StartJobRequest::kOptimizeOrder:
-      return WorkOf(handler.OptimizeOrder(FromWire(job.optimize_order())), options);
-    case v1::StartJobRequest::kAllocateWorkers:
-      return WorkOf(handler.AllocateWorkers(FromWire(job.allocate_workers())), options);
-    case v1::StartJobRequest::kCompareModels:
-      return WorkOf(handler.CompareModels(FromWire(job.compare_models())), options);
-    case v1::StartJobRequest::kOptimizeCommunication:
-      return WorkOf(handler.OptimizeCommunication(FromWire(job.optimize_communication())), options);
-    case v1::StartJobRequest::kDiagnoseJob:
-      return WorkOf(handler.DiagnoseJob(FromWire(job.diagnose_job())), options);
-    case v1::StartJobRequest::kOptimizeJob:
-      return WorkOf(handler.OptimizeJob(FromWire(job.optimize_job())), options);
-    case v1::StartJobRequest::kRecommendLayout:
-      return WorkOf(handler.RecommendLayout(FromWire(job.recommend_layout())), options);
-    case v1::StartJobRequest::COMPUTATION_NOT_SET:
-      break;
-  }
-  return MakeError(absl::StatusCode::kUnimplemented, "this server does not know the computation",
-                   {.reason = "COMPUTATION_UNKNOWN"});
+  absl::StatusOr<OperationWork> work =
+      MakeError(absl::StatusCode::kUnimplemented, "this server does not know the computation",
+                {.reason = "COMPUTATION_UNKNOWN"});
+  const google::protobuf::Message* const asked = ComputationOf(job);
+  if (asked == nullptr) return work;
+  ForEachPredictionMethod([&]<typename Method>(Method) {
+    using Request = typename Method::Request;
+    if (asked->GetDescriptor() != Request::descriptor()) return;
+    work = WorkOf(Method::Check(options.handler, static_cast<const Request&>(*asked)), options);
+  });
+  return work;
 }
 
 }  // namespace stepcast::server

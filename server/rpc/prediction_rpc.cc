@@ -1,10 +1,8 @@
 #include <string>
 #include <utility>
 
-#include "server/convert/prediction_convert.h"
-#include "server/convert/search_convert.h"
-#include "server/convert/strategy_convert.h"
 #include "server/handlers/expected_work.h"
+#include "server/methods/prediction_methods.h"
 #include "server/rpc/grpc_wire.h"
 #include "server/rpc/services.h"
 #include "server/rpc/shared_answers.h"
@@ -16,126 +14,16 @@ namespace stepcast::server {
 
 namespace {
 
-// A service whose method of that name takes bytes.
 using Service = v1::PredictionService;
-using FitMethods = Service::WithRawCallbackMethod_FitParsingOverhead<
-    Service::WithRawCallbackMethod_FitCollectives<Service::WithRawCallbackMethod_FitContention<
-        Service::WithRawCallbackMethod_FitRuns<Service::Service>>>>;
-using SearchMethods = Service::WithRawCallbackMethod_RecommendWorkers<
-    Service::WithRawCallbackMethod_RecommendLayout<Service::WithRawCallbackMethod_OptimizeOrder<
-        Service::WithRawCallbackMethod_OptimizeCommunication<
-            Service::WithRawCallbackMethod_OptimizeJob<
-                Service::WithRawCallbackMethod_AllocateWorkers<FitMethods>>>>>>;
-using PredictionMethods = Service::WithRawCallbackMethod_PredictThroughput<
-    Service::WithRawCallbackMethod_CompareModels<Service::WithRawCallbackMethod_DiagnoseJob<
-        Service::WithRawCallbackMethod_GenerateTrace<SearchMethods>>>>;
 
-class PredictionRpc final : public PredictionMethods {
+class PredictionRpc final : public Service::WithRawCallbackMethod_GenerateTrace<Service::Service> {
  public:
   PredictionRpc(const PredictionHandler& handler, const CallEnvironment& environment)
-      : handler_(handler), environment_(environment), answers_(environment) {}
-
-  grpc::ServerUnaryReactor* PredictThroughput(grpc::CallbackServerContext* context,
-                                              const grpc::ByteBuffer* request,
-                                              grpc::ByteBuffer* reply) override {
-    return Start<v1::PredictThroughputRequest>(
-        {"PredictThroughput", context, request, reply},
-        [this](auto asked) { return handler_.PredictThroughput(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* RecommendWorkers(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* reply) override {
-    return Start<v1::RecommendWorkersRequest>(
-        {"RecommendWorkers", context, request, reply},
-        [this](auto asked) { return handler_.RecommendWorkers(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* OptimizeOrder(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* reply) override {
-    return Start<v1::OptimizeOrderRequest>(
-        {"OptimizeOrder", context, request, reply},
-        [this](auto asked) { return handler_.OptimizeOrder(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* OptimizeCommunication(grpc::CallbackServerContext* context,
-                                                  const grpc::ByteBuffer* request,
-                                                  grpc::ByteBuffer* reply) override {
-    return Start<v1::OptimizeCommunicationRequest>(
-        {"OptimizeCommunication", context, request, reply},
-        [this](auto asked) { return handler_.OptimizeCommunication(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* AllocateWorkers(grpc::CallbackServerContext* context,
-                                            const grpc::ByteBuffer* request,
-                                            grpc::ByteBuffer* reply) override {
-    return Start<v1::AllocateWorkersRequest>(
-        {"AllocateWorkers", context, request, reply},
-        [this](auto asked) { return handler_.AllocateWorkers(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* CompareModels(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* reply) override {
-    return Start<v1::CompareModelsRequest>(
-        {"CompareModels", context, request, reply},
-        [this](auto asked) { return handler_.CompareModels(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* DiagnoseJob(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* reply) override {
-    return Start<v1::DiagnoseJobRequest>(
-        {"DiagnoseJob", context, request, reply},
-        [this](auto asked) { return handler_.DiagnoseJob(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* OptimizeJob(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* reply) override {
-    return Start<v1::OptimizeJobRequest>(
-        {"OptimizeJob", context, request, reply},
-        [this](auto asked) { return handler_.OptimizeJob(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* FitParsingOverhead(grpc::CallbackServerContext* context,
-                                               const grpc::ByteBuffer* request,
-                                               grpc::ByteBuffer* reply) override {
-    return Start<v1::FitParsingOverheadRequest>(
-        {"FitParsingOverhead", context, request, reply},
-        [this](auto asked) { return handler_.FitParsingOverhead(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* FitCollectives(grpc::CallbackServerContext* context,
-                                           const grpc::ByteBuffer* request,
-                                           grpc::ByteBuffer* reply) override {
-    return Start<v1::FitCollectivesRequest>(
-        {"FitCollectives", context, request, reply},
-        [this](auto asked) { return handler_.FitCollectives(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* FitContention(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* reply) override {
-    return Start<v1::FitContentionRequest>(
-        {"FitContention", context, request, reply},
-        [this](auto asked) { return handler_.FitContention(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* RecommendLayout(grpc::CallbackServerContext* context,
-                                            const grpc::ByteBuffer* request,
-                                            grpc::ByteBuffer* reply) override {
-    return Start<v1::RecommendLayoutRequest>(
-        {"RecommendLayout", context, request, reply},
-        [this](auto asked) { return handler_.RecommendLayout(std::move(asked)); });
-  }
-
-  grpc::ServerUnaryReactor* FitRuns(grpc::CallbackServerContext* context,
-                                    const grpc::ByteBuffer* request,
-                                    grpc::ByteBuffer* reply) override {
-    return Start<v1::FitRunsRequest>({"FitRuns", context, request, reply}, [this](auto asked) {
-      return handler_.FitRuns(std::move(asked));
+      : handler_(handler), environment_(environment), answers_(environment) {
+    const google::protobuf::ServiceDescriptor& service =
+        *v1::GenerateTraceRequest::descriptor()->file()->FindServiceByName("PredictionService");
+    ForEachPredictionMethod([&]<typename Method>(Method) {
+      Serve<Method>(service.FindMethodByName(std::string(Method::Name()))->index());
     });
   }
 
@@ -159,18 +47,29 @@ class PredictionRpc final : public PredictionMethods {
   }
 
  private:
-  // `check` is the handler's method.
-  template <typename Request, typename Check>
-  grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Check check) {
+  // Takes calls of the service's method with that index, as bytes: what the generated
+  // WithRawCallbackMethod_X does for a method X.
+  template <typename Method>
+  void Serve(int index) {
+    using Handler = grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
+    MarkMethodRawCallback(
+        index, new Handler([this](grpc::CallbackServerContext* context,
+                                  const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
+          return Start<Method>({Method::Name(), context, request, reply});
+        }));
+  }
+
+  template <typename Method>
+  grpc::ServerUnaryReactor* Start(const UnaryWire& wire) {
     auto* call = new UnaryCall(environment_, v1::PredictionService::service_full_name(), wire);
     SharedAnswers::Request asked =
         SharedAnswers::RequestOf(*call, wire.method, handler_.ProfilesGeneration());
     if (answers_.AnswerAtOnce(*call, asked)) return call;
-    call->Start([this, check, asked = std::move(asked)](UnaryCall& started) mutable {
-      Request message;
+    call->Start([this, asked = std::move(asked)](UnaryCall& started) mutable {
+      typename Method::Request message;
       const absl::Status parsed = started.Read(message);
       if (!parsed.ok()) return started.Fail(parsed);
-      auto computation = check(FromWire(message));
+      auto computation = Method::Check(handler_, message);
       if (!computation.ok()) return started.Fail(computation.status());
       // The profile's content stands for it, be it stored or sent.
       if constexpr (requires { message.clear_source(); }) message.clear_source();

@@ -2,8 +2,8 @@
 // accepted is computed, up to a number of checks.
 #include <google/protobuf/util/json_util.h>
 
-#include <array>
-#include <functional>
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,12 +11,10 @@
 #include "core/base/error.h"
 #include "core/base/executor.h"
 #include "server/base/clock.h"
-#include "server/convert/prediction_convert.h"
 #include "server/convert/profile_codec.h"
 #include "server/convert/profile_convert.h"
-#include "server/convert/search_convert.h"
-#include "server/convert/strategy_convert.h"
 #include "server/handlers/prediction_handler.h"
+#include "server/methods/prediction_methods.h"
 #include "server/store/memory_profile_store.h"
 #include "tests/core/predict/kept_runs.h"
 #include "tests/fuzz/demand.h"
@@ -90,8 +88,14 @@ class PredictionRequestTarget final : public FuzzTarget {
 
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
-    const auto add = [&](size_t method, const Message& message) {
-      seeds.push_back(MethodInput(method, message));
+    const auto add = [&](const Message& message) {
+      const std::vector<const Message*> prototypes = Prototypes();
+      const auto method =
+          std::find_if(prototypes.begin(), prototypes.end(), [&](const Message* prototype) {
+            return prototype->GetDescriptor() == message.GetDescriptor();
+          });
+      seeds.push_back(
+          MethodInput(static_cast<size_t>(std::distance(prototypes.begin(), method)), message));
     };
     enum class About : uint8_t { kStored, kServers, kCollectives };
     for (const About job_kind : {About::kStored, About::kServers, About::kCollectives}) {
@@ -109,27 +113,27 @@ class PredictionRequestTarget final : public FuzzTarget {
       predict.mutable_options()->set_steps_per_worker(20);
       predict.mutable_options()->set_warmup_steps(2);
       predict.mutable_options()->set_replications(2);
-      add(0, predict);
+      add(predict);
       if (job_kind == About::kServers) {
         auto by_priority = predict;
         *by_priority.mutable_inline_profile() = server::ToWire(TwoPassesDraft());
         v1::AllReduce* reduce = by_priority.mutable_scenario()->mutable_all_reduce();
         reduce->set_partition_bytes(500);
         reduce->mutable_byte_scheduler()->set_credit_bytes(1000);
-        add(0, by_priority);
+        add(by_priority);
       }
       auto recommend = about(v1::RecommendWorkersRequest());
       recommend.mutable_constraints()->set_max_workers(3);
       *recommend.mutable_options() = predict.options();
-      add(1, recommend);
+      add(recommend);
       auto order = about(v1::OptimizeOrderRequest());
       *order.mutable_options() = predict.options();
-      if (job_kind != About::kCollectives) add(2, order);
+      if (job_kind != About::kCollectives) add(order);
       auto tune = about(v1::OptimizeCommunicationRequest());
       tune.mutable_scenario()->set_workers(2);
       tune.add_bucket_caps_bytes(2000);
       *tune.mutable_options() = predict.options();
-      if (job_kind == About::kCollectives) add(8, tune);
+      if (job_kind == About::kCollectives) add(tune);
       tune.mutable_contention()->set_alpha2(1e-4);
       for (auto* rate : {tune.mutable_contention()->mutable_overlapped(),
                          tune.mutable_contention()->mutable_alone()}) {
@@ -138,11 +142,11 @@ class PredictionRequestTarget final : public FuzzTarget {
         rate->set_gamma3(0.01);
       }
       tune.set_chunks(20);
-      if (job_kind == About::kCollectives) add(8, tune);
+      if (job_kind == About::kCollectives) add(tune);
       auto compare = about(v1::CompareModelsRequest());
       compare.add_worker_counts(2);
       *compare.mutable_options() = predict.options();
-      add(4, compare);
+      add(compare);
       auto diagnose = about(v1::DiagnoseJobRequest());
       diagnose.mutable_scenario()->set_workers(2);
       diagnose.mutable_scenario()->add_worker_groups()->set_count(1);
@@ -150,7 +154,7 @@ class PredictionRequestTarget final : public FuzzTarget {
       slow.set_count(1);
       slow.set_compute_speed_factor(0.5);
       *diagnose.mutable_options() = predict.options();
-      add(10, diagnose);
+      add(diagnose);
       auto optimize = about(v1::OptimizeJobRequest());
       optimize.mutable_scenario()->set_workers(2);
       *optimize.mutable_options() = predict.options();
@@ -161,11 +165,16 @@ class PredictionRequestTarget final : public FuzzTarget {
       kept.set_operation("compute");
       kept.set_bytes(1000);
       optimize.mutable_memory()->set_budget_bytes(1 << 20);
-      if (job_kind == About::kCollectives) add(11, optimize);
+      if (job_kind == About::kCollectives) add(optimize);
+      auto layouts = about(v1::RecommendLayoutRequest());
+      layouts.set_devices(2);
+      layouts.set_micro_batches(2);
+      *layouts.mutable_options() = predict.options();
+      if (job_kind == About::kCollectives) add(layouts);
       auto trace = about(v1::GenerateTraceRequest());
       trace.mutable_options()->set_steps_per_worker(4);
       trace.mutable_options()->set_warmup_steps(0);
-      add(6, trace);
+      add(trace);
       v1::AllocateWorkersRequest allocate;
       allocate.mutable_capacity()->set_workers(3);
       *allocate.mutable_options() = predict.options();
@@ -174,25 +183,25 @@ class PredictionRequestTarget final : public FuzzTarget {
         job.set_id(id);
         *allocate.add_jobs() = about(job);
       }
-      add(3, allocate);
+      add(allocate);
     }
     v1::PredictThroughputRequest of_recording;
     *of_recording.mutable_inline_profile() = server::ToWire(SmallRecordedDraft());
     of_recording.add_worker_counts(3);
     of_recording.mutable_options()->set_steps_per_worker(20);
     of_recording.mutable_options()->set_replications(2);
-    add(0, of_recording);
+    add(of_recording);
     v1::DiagnoseJobRequest diagnose_recording;
     *diagnose_recording.mutable_inline_profile() = of_recording.inline_profile();
     *diagnose_recording.mutable_options() = of_recording.options();
-    add(10, diagnose_recording);
+    add(diagnose_recording);
     v1::FitParsingOverheadRequest fit;
     for (int i = 1; i <= 4; ++i) {
       v1::ParsingMeasurement& measurement = *fit.add_measurements();
       measurement.set_size_bytes(1000 * i);
       measurement.set_seconds(1e-3 * i + 1e-5 * (i % 2));
     }
-    add(5, fit);
+    add(fit);
     v1::FitCollectivesRequest collectives;
     for (int i = 1; i <= 4; ++i) {
       v1::AllReduce::MeasuredCollective& measurement = *collectives.add_measurements();
@@ -201,9 +210,9 @@ class PredictionRequestTarget final : public FuzzTarget {
       measurement.set_size_bytes(1000 * i);
       measurement.set_seconds(1e-3 * i + 1e-5 * (i % 2));
     }
-    add(7, collectives);
+    add(collectives);
     collectives.set_algorithm(v1::AllReduce::GLOO);
-    add(7, collectives);
+    add(collectives);
     v1::FitContentionRequest contention;
     for (const int threads : {128, 256, 512, 1024}) {
       for (const bool overlapped : {true, false}) {
@@ -217,40 +226,29 @@ class PredictionRequestTarget final : public FuzzTarget {
       slowdown.set_threads(threads);
       slowdown.set_slowdown(1 + 1e-4 * threads);
     }
-    add(9, contention);
+    add(contention);
+    v1::FitRunsRequest runs;
+    for (const int micro_batches : {4, 8, 16}) {
+      v1::MeasuredRun& run = *runs.add_runs();
+      run.set_devices(8);
+      run.mutable_pipeline()->set_stages(4);
+      run.mutable_pipeline()->set_micro_batches(micro_batches);
+      run.set_step_seconds(0.1 * (micro_batches + 3));
+    }
+    add(runs);
     return seeds;
   }
 
   bool Run(std::string_view input) override {
     if (input.empty()) return false;
     const std::string bytes(input.substr(1));
-    switch (MethodOf(input[0], kMethods)) {
-      case 0:
-        return Try<v1::PredictThroughputRequest>(bytes, &PredictionHandler::PredictThroughput);
-      case 1:
-        return Try<v1::RecommendWorkersRequest>(bytes, &PredictionHandler::RecommendWorkers);
-      case 2:
-        return Try<v1::OptimizeOrderRequest>(bytes, &PredictionHandler::OptimizeOrder);
-      case 3:
-        return Try<v1::AllocateWorkersRequest>(bytes, &PredictionHandler::AllocateWorkers);
-      case 4:
-        return Try<v1::CompareModelsRequest>(bytes, &PredictionHandler::CompareModels);
-      case 5:
-        return Try<v1::FitParsingOverheadRequest>(bytes, &PredictionHandler::FitParsingOverhead);
-      case 7:
-        return Try<v1::FitCollectivesRequest>(bytes, &PredictionHandler::FitCollectives);
-      case 10:
-        return Try<v1::DiagnoseJobRequest>(bytes, &PredictionHandler::DiagnoseJob);
-      case 11:
-        return Try<v1::OptimizeJobRequest>(bytes, &PredictionHandler::OptimizeJob);
-      case 9:
-        return Try<v1::FitContentionRequest>(bytes, &PredictionHandler::FitContention);
-      case 8:
-        return Try<v1::OptimizeCommunicationRequest>(bytes,
-                                                     &PredictionHandler::OptimizeCommunication);
-      default:
-        return TryTrace(bytes);
-    }
+    const size_t asked = MethodOf(input[0], Prototypes().size());
+    bool is_answered = false;
+    size_t method = 0;
+    server::ForEachPredictionMethod([&]<typename Method>(Method) {
+      if (method++ == asked) is_answered = Try<Method>(bytes);
+    });
+    return asked < method ? is_answered : TryTrace(bytes);
   }
 
   std::string Mutate(std::string input, const Mutation& mutation) const override {
@@ -258,44 +256,36 @@ class PredictionRequestTarget final : public FuzzTarget {
   }
 
  private:
-  static constexpr size_t kMethods = 12;
-
-  static std::array<const Message*, kMethods> Prototypes() {
-    return {&v1::PredictThroughputRequest::default_instance(),
-            &v1::RecommendWorkersRequest::default_instance(),
-            &v1::OptimizeOrderRequest::default_instance(),
-            &v1::AllocateWorkersRequest::default_instance(),
-            &v1::CompareModelsRequest::default_instance(),
-            &v1::FitParsingOverheadRequest::default_instance(),
-            &v1::GenerateTraceRequest::default_instance(),
-            &v1::FitCollectivesRequest::default_instance(),
-            &v1::OptimizeCommunicationRequest::default_instance(),
-            &v1::FitContentionRequest::default_instance(),
-            &v1::DiagnoseJobRequest::default_instance(),
-            &v1::OptimizeJobRequest::default_instance()};
+  // A request of each method; the last one is of a trace.
+  static std::vector<const Message*> Prototypes() {
+    std::vector<const Message*> prototypes;
+    server::ForEachPredictionMethod([&]<typename Method>(Method) {
+      prototypes.push_back(&Method::Request::default_instance());
+    });
+    prototypes.push_back(&v1::GenerateTraceRequest::default_instance());
+    return prototypes;
   }
 
-  // `check` is the handler's method. The second time all runs are recalled, and the reply must be
-  // the same.
-  template <typename Request, typename Check>
-  bool Try(const std::string& bytes, Check check) {
+  // The second time all runs are recalled, and the reply must be the same.
+  template <typename Method>
+  bool Try(const std::string& bytes) {
     runs_ = {};
-    const absl::StatusOr<std::string> first = Compute<Request>(bytes, check);
+    const absl::StatusOr<std::string> first = Compute<Method>(bytes);
     if (!first.ok()) {
       DemandSound(first.status());
       return false;
     }
-    const absl::StatusOr<std::string> second = Compute<Request>(bytes, check);
+    const absl::StatusOr<std::string> second = Compute<Method>(bytes);
     Demand(second.ok() && *second == *first,
            "a reply is the same with runs that are known:", second.status().ToString());
     return true;
   }
 
-  template <typename Request, typename Check>
-  absl::StatusOr<std::string> Compute(const std::string& bytes, Check check) {
-    Request request;
+  template <typename Method>
+  absl::StatusOr<std::string> Compute(const std::string& bytes) {
+    typename Method::Request request;
     if (!request.ParseFromString(bytes)) return Enough();
-    auto computation = std::invoke(check, handler_, server::FromWire(request));
+    auto computation = Method::Check(handler_, request);
     if (!computation.ok()) return computation.status();
     int checks = 0;
     const auto answer = (*std::move(computation))(

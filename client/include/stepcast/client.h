@@ -67,6 +67,9 @@ struct RecordingFiles {
 // Not OK: no more is wanted, and why.
 using TracePieces = std::function<absl::Status(std::string_view piece)>;
 
+// An empty reply of the unary method that takes the request. REQUIRES: there is one.
+std::unique_ptr<google::protobuf::Message> NewReplyTo(const google::protobuf::Message& request);
+
 class Client {
  public:
   explicit Client(const ClientOptions& options = {});
@@ -163,10 +166,19 @@ class Client {
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, const TracePieces& take,
                              const CallOptions& call = {}) const;
 
+  // Any unary method of the service, by the type of its request. REQUIRES: there is one, and the
+  // reply is of its type.
+  absl::Status Call(const google::protobuf::Message& request, google::protobuf::Message& reply,
+                    const CallOptions& call = {}) const;
+
   // Computations that outlive their call, over the same connection.
   JobClient Jobs() const;
 
  private:
+  template <typename Reply>
+  absl::StatusOr<Reply> Ask(const google::protobuf::Message& request,
+                            const CallOptions& call) const;
+
   std::shared_ptr<Connection> connection_;
   ClientOptions options_;
 };

@@ -43,9 +43,8 @@ bool HasChoice(const v1::RecommendWorkersResponse& reply) {
 bool HasOrders(const v1::OptimizeOrderResponse& reply) { return reply.orders_size() > 0; }
 
 template <typename Request>
-PreparedCall PrepareAs(const Method& method, const Request& request,
-                       absl::Status (*check)(std::string_view)) {
-  return {.method = method.path,
+PreparedCall PrepareAs(const Request& request, absl::Status (*check)(std::string_view)) {
+  return {.method = MethodFor<Request>().path,
           .request = request.SerializeAsString(),
           .seed = SeedBytes<Request>,
           .check = check};
@@ -58,16 +57,15 @@ PreparedCall PreparePing() {
 }
 
 PreparedCall Prepare(const v1::PredictThroughputRequest& request) {
-  return PrepareAs(kPredictThroughput, request,
-                   Check<v1::PredictThroughputResponse, HasPredictions>);
+  return PrepareAs(request, Check<v1::PredictThroughputResponse, HasPredictions>);
 }
 
 PreparedCall Prepare(const v1::RecommendWorkersRequest& request) {
-  return PrepareAs(kRecommendWorkers, request, Check<v1::RecommendWorkersResponse, HasChoice>);
+  return PrepareAs(request, Check<v1::RecommendWorkersResponse, HasChoice>);
 }
 
 PreparedCall Prepare(const v1::OptimizeOrderRequest& request) {
-  return PrepareAs(kOptimizeOrder, request, Check<v1::OptimizeOrderResponse, HasOrders>);
+  return PrepareAs(request, Check<v1::OptimizeOrderResponse, HasOrders>);
 }
 
 }  // namespace stepcast::client

@@ -41,7 +41,7 @@ class FakeConnection : public Connection {
     changed_.notify_all();
     changed_.wait(lock, [&] { return !is_held_ || is_cancelled_; });
     if (is_cancelled_) return absl::CancelledError("cancelled");
-    if (std::string_view(method.path) == kPredictThroughput.path) {
+    if (method.path == MethodFor<v1::PredictThroughputRequest>().path) {
       auto& reply = static_cast<v1::PredictThroughputResponse&>(response);
       reply.add_predictions()->mutable_scenario()->mutable_all_reduce();
       return absl::OkStatus();

@@ -40,7 +40,7 @@ template <typename Answer>
 auto List(const Answer& answer) {
   return [answer](const Method& method, const google::protobuf::Message& request,
                   google::protobuf::Message& response, const CallTerms&) -> absl::Status {
-    EXPECT_STREQ(method.path, kListProfiles.path);
+    EXPECT_EQ(method.path, MethodFor<v1::ListProfilesRequest>().path);
     return answer(static_cast<const v1::ListProfilesRequest&>(request),
                   static_cast<v1::ListProfilesResponse&>(response));
   };

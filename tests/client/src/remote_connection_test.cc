@@ -133,7 +133,7 @@ TEST_F(RemoteConnectionTest, WithoutARequestIdStoringIsNotRepeated) {
   const CallTerms call{.timeout = seconds(60), .retry = {}};
   FailTwice();
   v1::Profile stored;
-  EXPECT_FALSE(connection->Call(kCreateProfile, v1::CreateProfileRequest(), stored, call).ok());
+  EXPECT_FALSE(CallMethod(*connection, v1::CreateProfileRequest(), stored, call).ok());
   EXPECT_FALSE(connection->UploadProfile({}, "", call).ok());
   FailTwice();
   TextStream nothing("");

@@ -261,9 +261,9 @@ TEST_F(PredictionHandlerTest, ContentionIsAboutNoProfile) {
   FitContentionCall call;
   for (const int32_t threads : {64, 128, 256, 512, 1024}) {
     const double rate = BytesPerSecond({1e9, 5e8, 0.01}, 0.6, threads);
-    call.measurements.transfers.push_back({threads, 1'000'000, 1e6 / rate, true});
-    call.measurements.transfers.push_back({threads, 1'000'000, 1e6 / (1.2 * rate), false});
-    call.measurements.slowdowns.push_back({threads, 1 / (1 - 1e-4 * threads)});
+    call.draft.transfers.push_back({threads, 1'000'000, 1e6 / rate, true});
+    call.draft.transfers.push_back({threads, 1'000'000, 1e6 / (1.2 * rate), false});
+    call.draft.slowdowns.push_back({threads, 1 / (1 - 1e-4 * threads)});
   }
   auto computation = handler_.FitContention(call);
   ASSERT_TRUE(computation.ok()) << computation.status();
@@ -275,7 +275,7 @@ TEST_F(PredictionHandlerTest, ContentionIsAboutNoProfile) {
   EXPECT_EQ(answer->unusable_because, "");
   EXPECT_TRUE(answer->assumptions.Hold()) << answer->assumptions.why;
   // Twice as fast beside computation as alone: A2 fails, and is named.
-  for (MeasuredTransfer& transfer : call.measurements.transfers)
+  for (MeasuredTransfer& transfer : call.draft.transfers)
     transfer.seconds *= transfer.overlapped ? 0.5 : 1;
   const auto odd = (*handler_.FitContention(call))(NeverStop);
   ASSERT_TRUE(odd.ok()) << odd.status();
@@ -284,7 +284,7 @@ TEST_F(PredictionHandlerTest, ContentionIsAboutNoProfile) {
   auto stopped = handler_.FitContention(call);
   EXPECT_EQ((*std::move(stopped))([] { return absl::CancelledError(); }).status().code(),
             absl::StatusCode::kCancelled);
-  call.measurements.slowdowns[1].slowdown = -1;
+  call.draft.slowdowns[1].slowdown = -1;
   EXPECT_THAT(Fields(handler_.FitContention(call).status()), ElementsAre("slowdowns[1].slowdown"));
 }
 

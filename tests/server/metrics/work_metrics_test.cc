@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "server/base/clock.h"
+#include "server/methods/prediction_methods.h"
 #include "server/store/memory_operation_store.h"
 
 namespace stepcast::server::work_metrics_test {
@@ -70,7 +71,7 @@ TEST_F(OperationMetricsTest, AttemptsAreCountedByWhatBecameOfThem) {
 
 TEST(SimulationMetricsTest, AnswersAndFailuresAreCountedApart) {
   prometheus::Registry registry;
-  SimulationMetrics metrics(registry);
+  SimulationMetrics metrics(registry, SimulatingMethods());
   metrics.OnSimulation({"OptimizeOrder"}, absl::StatusCode::kOk, 0.5, 1000);
   metrics.OnSimulation({"OptimizeOrder"}, absl::StatusCode::kCancelled, 0.25, 0);
   const std::string text = prometheus::TextSerializer().Serialize(registry.Collect());
@@ -87,7 +88,7 @@ TEST(SimulationMetricsTest, AnswersAndFailuresAreCountedApart) {
 // A series that begins with its first event shows no rate of it: all that can be are there before.
 TEST(SimulationMetricsTest, EachMethodHasASeriesForEachKindOfJobThatItTakes) {
   prometheus::Registry registry;
-  SimulationMetrics metrics(registry);
+  SimulationMetrics metrics(registry, SimulatingMethods());
   metrics.OnUnsteady({"PredictThroughput", Communication::kAllReduce}, 3);
   const std::string text = prometheus::TextSerializer().Serialize(registry.Collect());
   const auto series = [](const char* communication, const char* method) {
@@ -110,14 +111,14 @@ TEST(SimulationMetricsTest, EachMethodHasASeriesForEachKindOfJobThatItTakes) {
   EXPECT_THAT(text, HasSubstr(series("all_reduce", "OptimizeCommunication")));
   EXPECT_THAT(text, Not(HasSubstr(series("parameter_servers", "OptimizeCommunication"))));
   EXPECT_THAT(text, HasSubstr(series("all_reduce", "OptimizeJob")));
-  EXPECT_THAT(text, Not(HasSubstr(series("parameter_servers", "OptimizeJob"))));
+  EXPECT_THAT(text, HasSubstr(series("parameter_servers", "OptimizeJob")));
   EXPECT_THAT(text, HasSubstr("stepcast_unsteady_predictions_total{communication=\"all_reduce\","
                               "method=\"PredictThroughput\"} 3\n"));
 }
 
 TEST(SharingMetricsTest, CallsAreCountedByMethodAndByWhatTheyShared) {
   prometheus::Registry registry;
-  SharingMetrics metrics(registry);
+  SharingMetrics metrics(registry, SimulatingMethods());
   const auto text = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
   const auto line = [](const char* method, const char* from, int count) {
     return absl::StrCat("stepcast_shared_answers_total{from=\"", from, "\",method=\"", method,
