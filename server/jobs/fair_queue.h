@@ -79,14 +79,16 @@ class FairQueue {
     return before;
   }
 
+  // True if some client has more entries than `count`.
+  bool HasLongerThan(size_t count) const {
+    const auto longest = std::max_element(lanes_.begin(), lanes_.end(), HasFewer);
+    return longest != lanes_.end() && longest->second.entries.size() > count;
+  }
   // Takes out the newest entry of the client that has the most (the first by name), if they are
   // more than `count`.
   std::optional<Value> TakeFromLongest(size_t count) {
-    const auto longest =
-        std::max_element(lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) {
-          return a.second.entries.size() < b.second.entries.size();
-        });
-    if (longest == lanes_.end() || longest->second.entries.size() <= count) return std::nullopt;
+    const auto longest = std::max_element(lanes_.begin(), lanes_.end(), HasFewer);
+    if (!HasLongerThan(count)) return std::nullopt;
     Lane& lane = longest->second;
     Entry entry = std::move(lane.entries.back());
     lane.entries.pop_back();
@@ -132,6 +134,10 @@ class FairQueue {
     double finish = 0;  // tag of the last one
   };
 
+  static bool HasFewer(const std::pair<const std::string, Lane>& a,
+                       const std::pair<const std::string, Lane>& b) {
+    return a.second.entries.size() < b.second.entries.size();
+  }
   static bool IsBefore(const Entry& a, const Entry& b) {
     return a.start != b.start ? a.start < b.start : a.number < b.number;
   }

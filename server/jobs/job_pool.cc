@@ -93,6 +93,19 @@ class JobPool::State {
     return status;
   }
 
+  absl::Status Refusal(const JobTicket& ticket) {
+    const auto look = [&] {
+      const int64_t now_ns = clock_.MonotonicNs();
+      bool displaces = false;
+      MutexLock lock(mutex_);
+      return Admission(ticket, now_ns, displaces);
+    };
+    absl::Status status = look();
+    if (IsFull(status) && Reap()) status = look();
+    if (!status.ok() && options_.observer != nullptr) options_.observer->OnRefused();
+    return status;
+  }
+
   // Moves from `helper` only if it is taken.
   bool SubmitIfIdle(Helper& helper) {
     {
@@ -181,22 +194,31 @@ class JobPool::State {
     return load;
   }
 
+  // Whether a job with that ticket is taken. `displaces` is set where it takes the place of one of
+  // the client with the most.
+  absl::Status Admission(const JobTicket& ticket, int64_t now_ns, bool& displaces) const
+      STEPCAST_REQUIRES(mutex_) {
+    if (draining_) return ShuttingDownError();
+    const PoolLoad load = Load(ticket.client, now_ns);
+    if (absl::Status status = CheckDeadline(ticket, load); !status.ok()) return status;
+    // Counting what is unfinished, not what is in the queue, makes the answer independent of how
+    // soon an idle thread wakes up.
+    const absl::Status room = CheckRoom(ticket, load, limits_);
+    displaces = !room.ok() && queue_.HasLongerThan(queue_.SizeOf(ticket.client) + 1);
+    return displaces ? absl::OkStatus() : room;
+  }
+
   // Moves from `next` only if it is taken, so that a refused one is destroyed outside the lock.
   // What had to go for it is to be told outside, too.
   absl::Status Enqueue(Waiting& next, size_t& queue_length, std::vector<Waiting>& displaced) {
     const int64_t now_ns = clock_.MonotonicNs();
+    bool displaces = false;
     MutexLock lock(mutex_);
-    if (draining_) return ShuttingDownError();
-    const PoolLoad load = Load(next.ticket.client, now_ns);
-    if (absl::Status status = CheckDeadline(next.ticket, load); !status.ok()) return status;
-    // Counting what is unfinished, not what is in the queue, makes the answer independent of how
-    // soon an idle thread wakes up.
-    if (absl::Status status = CheckRoom(next.ticket, load, limits_); !status.ok()) {
-      std::optional<Waiting> longest =
-          queue_.TakeFromLongest(queue_.SizeOf(next.ticket.client) + 1);
-      if (!longest) return status;
+    if (absl::Status status = Admission(next.ticket, now_ns, displaces); !status.ok())
+      return status;
+    if (displaces) {
+      displaced.push_back(*queue_.TakeFromLongest(queue_.SizeOf(next.ticket.client) + 1));
       --unfinished_;
-      displaced.push_back(*std::move(longest));
     }
     ++unfinished_;
     next.since_ns = now_ns;
@@ -351,6 +373,8 @@ absl::Status JobPool::Submit(Helper job) {
     if (status.ok()) std::move(job)();
   });
 }
+
+absl::Status JobPool::Refusal(const JobTicket& ticket) { return state_->Refusal(ticket); }
 
 bool JobPool::SubmitIfIdle(Helper helper) { return state_->SubmitIfIdle(helper); }
 

@@ -68,6 +68,9 @@ class JobPool {
   // RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED as CheckRoom and CheckDeadline say; UNAVAILABLE, reason
   // SHUTTING_DOWN, after Drain began. A job refused here is destroyed without having been called.
   absl::Status Submit(JobTicket ticket, Job job, IsAbandoned is_abandoned = nullptr);
+  // Submit's answer to a job with that ticket, without a job: what it would be refused with now, so
+  // that nobody has to make it. The observer is told of a refusal.
+  absl::Status Refusal(const JobTicket& ticket);
   // For jobs of which nothing is known: of one client, without a deadline.
   absl::Status Submit(Helper job);
   // Runs `helper` at once if jobs and helpers together are fewer than `threads`; else, or after

@@ -64,7 +64,7 @@ class PredictionRpc final : public Service::WithRawCallbackMethod_GenerateTrace<
     auto* call = new UnaryCall(environment_, v1::PredictionService::service_full_name(), wire);
     SharedAnswers::Request asked =
         SharedAnswers::RequestOf(*call, wire.method, handler_.ProfilesGeneration());
-    if (answers_.AnswerAtOnce(*call, asked)) return call;
+    if (answers_.AnswerAtOnce(*call, asked) || answers_.RefuseAtOnce(*call, asked)) return call;
     call->Start([this, asked = std::move(asked)](UnaryCall& started) mutable {
       typename Method::Request message;
       const absl::Status parsed = started.Read(message);

@@ -1,8 +1,10 @@
 #include "server/rpc/shared_answers.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 #include "server/convert/deterministic_bytes.h"
@@ -16,8 +18,40 @@ namespace {
 
 // One part in so many of the room for answers is for those known by their requests' bytes.
 constexpr size_t kRecentPart = 4;
+// The rise of the least work with each larger question: by 2 % of it.
+constexpr double kRise = 1.02;
+// One in so many requests that would be refused is read nevertheless.
+constexpr uint32_t kReadOneIn = 32;
 
 }  // namespace
+
+bool SharedAnswers::RequestsUnderWay::Has(const std::string& key) const {
+  MutexLock lock(mutex_);
+  const auto found = flights_.find(key);
+  return found != flights_.end() && !found->second.expired();
+}
+
+void SharedAnswers::RequestsUnderWay::Add(const std::string& key,
+                                          std::weak_ptr<Replies::Flight> flight) {
+  MutexLock lock(mutex_);
+  if (flights_.size() >= sweep_size_) {
+    std::erase_if(flights_, [](const auto& entry) { return entry.second.expired(); });
+    sweep_size_ = 2 * flights_.size() + 64;
+  }
+  flights_.insert_or_assign(key, std::move(flight));
+}
+
+double SharedAnswers::LeastWork::Seconds(std::string_view method) const {
+  MutexLock lock(mutex_);
+  const auto found = seconds_.find(method);
+  return found == seconds_.end() ? 0 : found->second;
+}
+
+void SharedAnswers::LeastWork::Observe(std::string_view method, double seconds) {
+  MutexLock lock(mutex_);
+  const auto [at, is_first] = seconds_.emplace(method, seconds);
+  if (!is_first) at->second = std::min(seconds, at->second * kRise);
+}
 
 SharedAnswers::SharedAnswers(const CallEnvironment& environment)
     : environment_(environment),
@@ -50,6 +84,19 @@ bool SharedAnswers::AnswerAtOnce(UnaryCall& call, const Request& request) {
   return true;
 }
 
+bool SharedAnswers::RefuseAtOnce(UnaryCall& call, const Request& request) {
+  if (request.key.empty() || !call.state().admitted().ok() || under_way_.Has(request.key))
+    return false;
+  JobTicket ticket = call.state().Ticket({.method = std::string(request.method)});
+  ticket.expected_seconds = least_.Seconds(request.method);
+  const absl::Status refusal = environment_.simulation_jobs.Refusal(ticket);
+  // A deadline that the work alone does not meet is told with what was asked, once that is read.
+  if (refusal.ok() || absl::IsDeadlineExceeded(refusal)) return false;
+  if (refusals_.fetch_add(1, std::memory_order_relaxed) % kReadOneIn == 0) return false;
+  call.Fail(refusal);
+  return true;
+}
+
 void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) {
   const bool is_shared = !question.key.empty();
   // No other call has this one's address while it lasts.
@@ -67,20 +114,23 @@ void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) 
       return flight->Land(std::move(kept));
     }
   }
+  if (!question.request.key.empty()) under_way_.Add(question.request.key, flight);
   JobTicket ticket = call.state().Ticket(question.work);
+  least_.Observe(question.request.method, ticket.expected_seconds);
   const ExpectedWork asked = question.work;
-  auto job = [this, flight, key = is_shared ? question.key : "", work = std::move(question.work),
+  if (!is_shared) question.key.clear();
+  auto job = [this, flight, question = std::move(question),
               compute = std::move(compute)](const absl::Status& taken) mutable {
     if (!taken.ok()) return flight->Land(taken);
-    Run(*flight, key, work, std::move(compute));
+    Run(*flight, question, std::move(compute));
   };
   const absl::Status submitted = environment_.simulation_jobs.Submit(
       std::move(ticket), std::move(job), [flight] { return !flight->IsWanted(); });
   if (!submitted.ok()) flight->Land(SayWhatWasAsked(submitted, asked, Remedy::kStartAJob));
 }
 
-void SharedAnswers::Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work,
-                        Compute compute) {
+void SharedAnswers::Run(Replies::Flight& flight, const Question& question, Compute compute) {
+  const ExpectedWork& work = question.work;
   const JobLimit limit(environment_);
   WorkProgress progress(work, environment_.clock, Remedy::kStartAJob);
   const auto stop = [&] {
@@ -98,12 +148,13 @@ void SharedAnswers::Run(Replies::Flight& flight, const std::string& key, const E
     environment_.costs.Observe(
         {.group = work.method, .kind = work.profile, .size = work.operations},
         static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9);
-    if (!key.empty()) {
+    if (!question.key.empty()) {
       const grpc::ByteBuffer& shared = computed->reply.shared;
-      kept_.Keep(
-          key,
-          std::make_shared<const SharedReply>(SharedReply{.computed = shared, .shared = shared}),
-          shared.Length());
+      const auto kept =
+          std::make_shared<const SharedReply>(SharedReply{.computed = shared, .shared = shared});
+      kept_.Keep(question.key, kept, shared.Length());
+      if (!question.request.key.empty())
+        recent_.Keep(question.request.key, kept, question.request.generation);
     }
   }
   flight.Land(std::make_shared<const SharedReply>(std::move(computed->reply)));

@@ -8,17 +8,21 @@
 
 #include <google/protobuf/message_lite.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
 #include "server/base/bounded_cache.h"
+#include "server/base/mutex.h"
 #include "server/handlers/expected_work.h"
 #include "server/handlers/simulation_observer.h"
 #include "server/jobs/flights.h"
@@ -61,6 +65,11 @@ class SharedAnswers {
   // Ends the call if the very same request was answered before, and true; else false, and the call
   // is as it was. Never waits.
   bool AnswerAtOnce(UnaryCall& call, const Request& request);
+  // Ends the call, and true, where the pool for simulations would refuse even the least work that
+  // was lately asked of the method: nothing of the request is read then. Not of a request that is
+  // too large to be known by its bytes, which may have an answer, nor of one whose answer is under
+  // way, nor of one in 32 of the others, so that smaller work becomes known. Never waits.
+  bool RefuseAtOnce(UnaryCall& call, const Request& request);
   // Ends the call, now or later: with an answer there is, or with what `compute` gives on the pool
   // for simulations. The call is not to be touched afterwards.
   void Answer(UnaryCall& call, Question question, Compute compute);
@@ -68,10 +77,35 @@ class SharedAnswers {
  private:
   using Replies = Flights<SharedReplyPointer>;
 
-  void Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work,
-           Compute compute);
+  void Run(Replies::Flight& flight, const Question& question, Compute compute);
+
+  // The flights of requests, by their bytes: known without being read.
+  class RequestsUnderWay {
+   public:
+    bool Has(const std::string& key) const;
+    void Add(const std::string& key, std::weak_ptr<Replies::Flight> flight);
+
+   private:
+    mutable Mutex mutex_;
+    std::unordered_map<std::string, std::weak_ptr<Replies::Flight>> flights_
+        STEPCAST_GUARDED_BY(mutex_);
+    size_t sweep_size_ STEPCAST_GUARDED_BY(mutex_) = 64;  // those that ended are dropped from here
+  };
+  // The least work that was lately asked of a method: falls at once, and rises slowly.
+  class LeastWork {
+   public:
+    double Seconds(std::string_view method) const;
+    void Observe(std::string_view method, double seconds);
+
+   private:
+    mutable Mutex mutex_;
+    std::map<std::string_view, double> seconds_ STEPCAST_GUARDED_BY(mutex_);
+  };
 
   const CallEnvironment& environment_;
+  LeastWork least_;
+  RequestsUnderWay under_way_;
+  std::atomic<uint32_t> refusals_ = 0;
   RecentAnswers recent_;
   BoundedCache<SharedReply> kept_;
   Replies flights_;

@@ -91,12 +91,30 @@ class OverloadTest(ServerTest):
         self.assertEqual(self.ask(request).predictions, first.predictions)
         self.assertGreaterEqual(self.server.metric("stepcast_cache_lookups_total", cache="requests", result="hit"), 19)
 
+    def test_in_a_full_queue_every_new_question_is_refused_and_one_under_way_is_joined(self):
+        name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(recorded()))).name
+        (running,) = self.occupy()
+        endless = prediction.PredictThroughputRequest(profile=name, options=scenario_pb2.SimulationOptions(steps_per_worker=10_000_000, replications=1000, seed=5))
+        waiting = [self.server.predictions.PredictThroughput.future(endless, timeout=PATIENCE_SECONDS * 100_000) for _ in range(3)]
+        waiting.append(self.start(seed=3))
+        for call in waiting:
+            self.addCleanup(call.cancel)
+        flights = lambda: self.server.metric("stepcast_shared_answers_total", method="PredictThroughput", **{"from": "flight"})
+        eventually(lambda: self.jobs("waiting") == 2 and flights() == 2, "one question waits for three")
+        for seed in range(40):
+            asked = prediction.PredictThroughputRequest(profile=name, options=scenario_pb2.SimulationOptions(steps_per_worker=1000, seed=seed + 10))
+            self.assertEqual(self.refused(asked).reason, "QUEUE_FULL", seed)
+        self.assertEqual(self.rejections("QUEUE_FULL"), 40)
+        waiting.append(self.server.predictions.PredictThroughput.future(endless, timeout=PATIENCE_SECONDS * 100_000))
+        eventually(lambda: flights() == 3, "one more joins it")
+        self.assertFalse(any(call.done() for call in (running, *waiting)))
+
     def test_an_answer_known_by_its_bytes_goes_with_its_profile(self):
         create = lambda profile: self.server.profiles.CreateProfile(store.CreateProfileRequest(profile_id="job", profile=message(profile)))
         request = prediction.PredictThroughputRequest(profile="profiles/job", options=OPTIONS)
         create(small())
         before = [self.ask(request) for _ in range(3)][-1]
-        self.assertEqual(self.server.metric("stepcast_cache_lookups_total", cache="requests", result="hit"), 1)
+        self.assertEqual(self.server.metric("stepcast_cache_lookups_total", cache="requests", result="hit"), 2)
         self.server.profiles.DeleteProfile(store.DeleteProfileRequest(name="profiles/job"))
         self.assertEqual(self.refused(request).code, grpc.StatusCode.NOT_FOUND)
         create(small(batch_size=16))

@@ -92,7 +92,9 @@ TEST(FairQueueTest, TheNewestOfTheLongestGoesFirst) {
   queue.Push("a", 1, 1);
   queue.Push("b", 1, 2);
   queue.Push("b", 1, 3);
+  EXPECT_FALSE(queue.HasLongerThan(2));
   EXPECT_EQ(queue.TakeFromLongest(2), std::nullopt);
+  EXPECT_TRUE(queue.HasLongerThan(1));
   EXPECT_EQ(queue.TakeFromLongest(1), 3);
   EXPECT_EQ(queue.SizeOf("b"), 1);
   EXPECT_DOUBLE_EQ(queue.cost(), 2);

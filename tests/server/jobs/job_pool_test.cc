@@ -11,6 +11,7 @@
 #include <future>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -193,6 +194,53 @@ TEST(JobPoolTest, AJobWhoseDeadlineIsBehindWhatWaitsIsRefusedAtOnce) {
   EXPECT_TRUE(pool.Submit({.expected_seconds = 1, .deadline_ns = 13'000'000'000},
                           [](const absl::Status&) {})
                   .ok());
+}
+
+// Of the same pool at the same instant both say the same, whatever waits there.
+TEST(JobPoolTest, ARefusalIsWhatSubmitWouldAnswer) {
+  int refused = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto draw = [&](int most) {
+      return static_cast<int>(random() % static_cast<uint32_t>(most + 1));
+    };
+    FakeClock clock;
+    Gate gate;
+    JobPool pool(
+        {.threads = 1, .queue_max = 4, .queue_seconds_max = seed % 2 * 8.0, .clock = &clock});
+    const OpenAtEnd open(gate);
+    std::promise<void> runs;
+    ASSERT_TRUE(pool.Submit({.expected_seconds = 3},
+                            [&](const absl::Status&) {
+                              runs.set_value();
+                              gate.Wait();
+                            })
+                    .ok());
+    runs.get_future().wait();
+    for (int i = 0; i < 12; ++i) {
+      JobTicket ticket{.client = std::string(1, static_cast<char>('a' + draw(2))),
+                       .expected_seconds = static_cast<double>(draw(4))};
+      if (draw(1) == 0) ticket.deadline_ns = clock.MonotonicNs() + 1'000'000'000LL * draw(30);
+      const absl::Status before = pool.Refusal(ticket);
+      const absl::Status submitted = pool.Submit(ticket, [](const absl::Status&) {});
+      ASSERT_EQ(before.code(), submitted.code()) << "seed " << seed << ": " << submitted;
+      ASSERT_EQ(DetailsOf(before).reason, DetailsOf(submitted).reason) << "seed " << seed;
+      refused += before.ok() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(refused, 500);
+}
+
+TEST(JobPoolTest, ARefusalIsToldToTheObserverAndTakesNoPlace) {
+  CountingObserver observer;
+  Gate gate;
+  JobPool pool({.threads = 1, .queue_max = 1, .observer = &observer});
+  const OpenAtEnd open(gate);
+  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  EXPECT_TRUE(pool.Refusal({}).ok());
+  ASSERT_TRUE(pool.Submit([] {}).ok());
+  EXPECT_EQ(DetailsOf(pool.Refusal({})).reason, "QUEUE_FULL");
+  EXPECT_EQ(observer.refused, 1);
 }
 
 TEST(JobPoolTest, LimitsThatChangeHoldForWhatComesNext) {
