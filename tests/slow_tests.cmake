@@ -41,8 +41,6 @@ set(STEPCAST_SLOW_TESTS
   e2e.crash.CrashTest
   e2e.diagnose.DiagnoseTest
   e2e.examples.ExamplesTest
-  e2e.former_store.PostgresTest
-  e2e.former_store.SqliteTest
   e2e.front_door.FrontDoorTest
   e2e.golden.GoldenTest
   e2e.grpcio.PredictionsTest

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/model/fault_list.h"
 #include "server/convert/deterministic_bytes.h"
-#include "server/convert/earlier_contract.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
 #include "server/convert/wire_error.h"
@@ -92,8 +91,6 @@ StartJobCall FromWire(const v1::StartJobRequest& wire) {
   } else {
     faults.Add("computation", "one computation is required");
   }
-  // What is kept would be read as a request of before, and never be refused.
-  RefuseFormerFields(wire, "", faults);
   call.faults = std::move(faults).Take();
   call.operation.request_id = wire.request_id();
   v1::StartJobRequest kept = wire;
@@ -127,7 +124,7 @@ longrunning::Operation ToWire(const StoredOperation& operation) {
   if (record.state == OperationState::kSucceeded) {
     const std::string type = absl::StrCat("stepcast.v1.", record.method, "Response");
     wire.mutable_response()->set_type_url("type.googleapis.com/" + type);
-    wire.mutable_response()->set_value(UpgradedBytes(type, operation.result));
+    wire.mutable_response()->set_value(operation.result);
   } else if (wire.done()) {
     const bool has_error = record.state == OperationState::kFailed;
     // Kept bytes are those of ErrorBytes; were they damaged, it would still be an error.

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "server/convert/earlier_contract.h"
 #include "server/convert/enum_table.h"
 #include "server/convert/profile_convert.h"
 
@@ -409,7 +408,6 @@ google::protobuf::Duration DurationOf(double seconds) {
 }
 
 ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultList& faults) {
-  RefuseFormerFields(wire, path, faults);
   ScenarioDraft draft;
   if (wire.workers() != 0) draft.workers = wire.workers();
   if (wire.has_bandwidth_bytes_per_second())

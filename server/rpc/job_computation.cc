@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "server/convert/earlier_contract.h"
 #include "server/convert/operation_convert.h"
 #include "server/handlers/expected_work.h"
 #include "server/methods/prediction_methods.h"
@@ -66,7 +65,6 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request,
     return MakeError(absl::StatusCode::kDataLoss, "the kept bytes are no StartJobRequest",
                      {.reason = "OPERATION_CORRUPT"});
   }
-  UpgradeStored(job);
   absl::StatusOr<OperationWork> work =
       MakeError(absl::StatusCode::kUnimplemented, "this server does not know the computation",
                 {.reason = "COMPUTATION_UNKNOWN"});
