@@ -437,7 +437,7 @@ TEST(CalibrationConvertTest, FitContentionCarriesEverything) {
   v1::FitContentionRequest::Slowdown& slowdown = *wire.add_slowdowns();
   slowdown.set_threads(256);
   slowdown.set_slowdown(1.5);
-  ContentionMeasurements measured = FromWire(wire).measurements;
+  ContentionMeasurements measured = FromWire(wire).draft;
   EXPECT_THAT(measured.transfers, ElementsAre(MeasuredTransfer{128, 1000, 0.5, true}));
   EXPECT_THAT(measured.slowdowns, ElementsAre(MeasuredSlowdown{256, 1.5}));
   EXPECT_EQ(measured.workers, 2);
@@ -448,7 +448,7 @@ TEST(CalibrationConvertTest, FitContentionCarriesEverything) {
   wire.set_latency_seconds(3);
   wire.set_gamma4(0);
   wire.set_confidence_level(0);
-  measured = FromWire(wire).measurements;
+  measured = FromWire(wire).draft;
   EXPECT_EQ(measured.workers, 0);
   EXPECT_EQ(measured.latency_seconds, 3);
   EXPECT_EQ(measured.gamma4, 0);
