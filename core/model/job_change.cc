@@ -3,97 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <string_view>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "core/base/student_t.h"
+#include "core/model/batch_growth.h"
 #include "core/model/fault_list.h"
 #include "core/model/scenario.h"
 
 namespace stepcast {
 
 namespace {
-
-// By operation, a value of each.
-using ByOperation = std::vector<double>;
-
-double NsOf(const RecordedStep& step, size_t operation) {
-  return static_cast<double>(step.end_ns[operation] - step.start_ns[operation]);
-}
-
-ByOperation MeanNs(const Profile& profile) {
-  ByOperation mean(profile.operations().size());
-  for (const RecordedStep& step : profile.steps()) {
-    for (size_t i = 0; i < mean.size(); ++i) mean[i] += NsOf(step, i);
-  }
-  for (double& ns : mean) ns /= static_cast<double>(profile.steps().size());
-  return mean;
-}
-
-// The workers' computation of each step.
-std::vector<double> ComputationNs(const Profile& profile) {
-  std::vector<double> sums;
-  for (const RecordedStep& step : profile.steps()) {
-    double sum = 0;
-    for (size_t i = 0; i < profile.operations().size(); ++i) {
-      if (profile.operations()[i].resource == Resource::kWorker) sum += NsOf(step, i);
-    }
-    sums.push_back(sum);
-  }
-  return sums;
-}
-
-// Instants of a step as they come where computation takes another time: while an operation of the
-// worker runs, time passes by its factor (of several at once by their mean), else as recorded.
-class WarpedClock {
- public:
-  WarpedClock(const Profile& profile, const RecordedStep& step, const ByOperation& factors) {
-    struct Edge {
-      int64_t at_ns;
-      double factor;  // above 0: a begin, else an end
-    };
-    std::vector<Edge> edges;
-    for (size_t i = 0; i < factors.size(); ++i) {
-      if (profile.operations()[i].resource != Resource::kWorker || NsOf(step, i) == 0) continue;
-      edges.push_back({step.start_ns[i], factors[i]});
-      edges.push_back({step.end_ns[i], -factors[i]});
-    }
-    std::sort(edges.begin(), edges.end(),
-              [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
-    double sum = 0;
-    int running = 0;
-    double warped = 0;
-    int64_t before = 0;
-    for (const Edge& edge : edges) {
-      const double rate = running > 0 ? sum / running : 1;
-      warped += rate * static_cast<double>(edge.at_ns - before);
-      before = edge.at_ns;
-      recorded_.push_back(edge.at_ns);
-      warped_.push_back(warped);
-      running += std::signbit(edge.factor) ? -1 : 1;
-      sum = running > 0 ? sum + edge.factor : 0;
-    }
-  }
-
-  double At(int64_t ns) const {
-    const auto after = std::upper_bound(recorded_.begin(), recorded_.end(), ns);
-    const auto next = static_cast<size_t>(after - recorded_.begin());
-    if (next == 0) return static_cast<double>(ns);
-    const double since = static_cast<double>(ns - recorded_[next - 1]);
-    if (next == recorded_.size()) return warped_.back() + since;
-    const auto gap = static_cast<double>(recorded_[next] - recorded_[next - 1]);
-    return warped_[next - 1] + (warped_[next] - warped_[next - 1]) * since / gap;
-  }
-
- private:
-  std::vector<int64_t> recorded_;  // ascending
-  std::vector<double> warped_;     // parallel
-};
 
 class Changer {
  public:
@@ -106,7 +28,7 @@ class Changer {
     factors_.assign(profile_.operations().size(), 1);
     ChangeBatch();
     ChangeSpeed();
-    for (RecordedStep& step : draft_.steps) Warp(step);
+    for (RecordedStep& step : draft_.steps) step = WarpedStep(profile_, step, factors_);
     Accumulate();
     ShrinkGradients();
     absl::StatusOr<Profile> changed = Profile::Create(std::move(draft_), limits);
@@ -157,16 +79,7 @@ class Changer {
     if (second_ == nullptr) return;
     if (!change_.batch_size.has_value())
       faults_.Add("second_profile", "given without batch_size, with which it counts");
-    if (second_->batch_size() == profile_.batch_size()) {
-      faults_.Add("second_profile",
-                  absl::StrCat("its batch is ", second_->batch_size(),
-                               " as well: what grows with the batch shows in another one only"));
-    }
-    const ByOperation other = OtherNs();
-    if (std::all_of(other.begin(), other.end(), [](double ns) { return ns < 0; })) {
-      faults_.Add("second_profile",
-                  "has no computation of a name that the first has: it is of another job");
-    }
+    CheckSecondRecording(profile_, *second_, "second_profile", faults_);
   }
 
   void CheckAccumulate(int32_t micro_batches) {
@@ -192,29 +105,13 @@ class Changer {
     }
   }
 
-  // Mean times of the second recording, by operation of the first; below 0: it has none of its
-  // name, or it is not a computation of a worker.
-  ByOperation OtherNs() const {
-    absl::flat_hash_map<std::string_view, size_t> places;
-    for (size_t i = 0; i < second_->operations().size(); ++i) {
-      if (second_->operations()[i].resource == Resource::kWorker)
-        places.emplace(second_->operations()[i].name, i);
-    }
-    const ByOperation mean = MeanNs(*second_);
-    ByOperation other(profile_.operations().size(), -1);
-    for (size_t i = 0; i < other.size(); ++i) {
-      if (profile_.operations()[i].resource != Resource::kWorker) continue;
-      const auto found = places.find(profile_.operations()[i].name);
-      if (found != places.end()) other[i] = mean[found->second];
-    }
-    return other;
-  }
-
   void ChangeBatch() {
     if (!change_.batch_size.has_value()) return;
     const double growth = static_cast<double>(*change_.batch_size) / profile_.batch_size();
     if (second_ != nullptr) {
-      GrowByTwoRecordings();
+      BatchGrowth told = GrowthByTwoRecordings(profile_, *second_, *change_.batch_size);
+      factors_ = std::move(told.factors);
+      Tell("second_profile", absl::StrFormat("computation x %.3g", told.all), std::move(told.told));
     } else {
       const double fixed = change_.fixed_fraction.value_or(0);
       const double factor = fixed + (1 - fixed) * growth;
@@ -236,46 +133,6 @@ class Changer {
     }
   }
 
-  void GrowByTwoRecordings() {
-    const double ratio = static_cast<double>(*change_.batch_size - profile_.batch_size()) /
-                         (second_->batch_size() - profile_.batch_size());
-    const ByOperation own = MeanNs(profile_);
-    const ByOperation other = OtherNs();
-    double own_sum = 0;
-    double grown_sum = 0;
-    for (size_t i = 0; i < own.size(); ++i) {
-      if (other[i] < 0 || own[i] == 0) continue;
-      factors_[i] = std::max(0.0, 1 + ratio * (other[i] / own[i] - 1));
-      own_sum += own[i];
-      grown_sum += own[i] * factors_[i];
-    }
-    const double all = own_sum > 0 ? grown_sum / own_sum : 1;
-    for (size_t i = 0; i < own.size(); ++i) {
-      if (other[i] < 0 || own[i] == 0) factors_[i] = all;
-    }
-    TellOfTwoRecordings(ratio, all);
-  }
-
-  void TellOfTwoRecordings(double ratio, double factor) {
-    const MeanInterval own = MeanOf(ComputationNs(profile_));
-    const MeanInterval other = MeanOf(ComputationNs(*second_));
-    // The error of 1 + ratio (other / own - 1).
-    const double error = std::abs(ratio) * (other.mean / own.mean) *
-                         std::hypot(own.half_width / own.mean, other.half_width / other.mean);
-    const double recorded = profile_.batch_size();
-    const double growing = (other.mean / own.mean - 1) * recorded /
-                           (static_cast<double>(second_->batch_size()) - recorded);
-    Tell("second_profile", absl::StrFormat("computation x %.3g", factor),
-         absl::StrFormat("Computation with %d examples is drawn from recordings with %d and %d: "
-                         "%.3g times the first's (95 %%: %.3g to %.3g), %.0f %% of which does not "
-                         "grow with the batch.",
-                         *change_.batch_size, profile_.batch_size(), second_->batch_size(), factor,
-                         std::max(0.0, factor - error), factor + error,
-                         100 * std::clamp(1 - growing, 0.0, 1.0)));
-  }
-
-  static MeanInterval MeanOf(const std::vector<double>& values) { return StudentT(values, 0.95); }
-
   static int64_t Scaled(int64_t bytes, double factor) {
     return static_cast<int64_t>(std::llround(static_cast<double>(bytes) * factor));
   }
@@ -283,18 +140,6 @@ class Changer {
   void ChangeSpeed() {
     if (!change_.compute_speed_factor.has_value()) return;
     for (double& factor : factors_) factor /= *change_.compute_speed_factor;
-  }
-
-  // A computation begins when what came before it has ended, and takes its factor times as long;
-  // what others do takes its own time.
-  void Warp(RecordedStep& step) const {
-    const WarpedClock clock(profile_, step, factors_);
-    for (size_t i = 0; i < factors_.size(); ++i) {
-      const bool is_workers = profile_.operations()[i].resource == Resource::kWorker;
-      const double ns = NsOf(step, i) * (is_workers ? factors_[i] : 1);
-      step.start_ns[i] = std::llround(clock.At(step.start_ns[i]));
-      step.end_ns[i] = step.start_ns[i] + std::llround(ns);
-    }
   }
 
   // Forward and backward are computed once more for each micro-batch but the last, before all else.
@@ -414,7 +259,7 @@ class Changer {
   const JobChange& change_;
   const Profile* const second_;
   ProfileDraft draft_;
-  ByOperation factors_;
+  std::vector<double> factors_;  // by operation
   std::vector<Assumption> told_;
   FaultList faults_;
 };

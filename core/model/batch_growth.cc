@@ -1,0 +1,178 @@
+#include "core/model/batch_growth.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/base/student_t.h"
+
+namespace stepcast {
+
+namespace {
+
+// By operation, a value of each.
+using ByOperation = std::vector<double>;
+
+double LengthOf(const RecordedStep& step, size_t operation) {
+  return static_cast<double>(step.end_ns[operation] - step.start_ns[operation]);
+}
+
+ByOperation MeanNs(const Profile& profile) {
+  ByOperation mean(profile.operations().size());
+  for (const RecordedStep& step : profile.steps()) {
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += LengthOf(step, i);
+  }
+  for (double& ns : mean) ns /= static_cast<double>(profile.steps().size());
+  return mean;
+}
+
+// The workers' computation of each step.
+std::vector<double> ComputationNs(const Profile& profile) {
+  std::vector<double> sums;
+  for (const RecordedStep& step : profile.steps()) {
+    double sum = 0;
+    for (size_t i = 0; i < profile.operations().size(); ++i) {
+      if (profile.operations()[i].resource == Resource::kWorker) sum += LengthOf(step, i);
+    }
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+// Instants of a step as they come where computation takes another time: while an operation of the
+// worker runs, time passes by its factor (of several at once by their mean), else as recorded.
+class WarpedClock {
+ public:
+  WarpedClock(const Profile& profile, const RecordedStep& step, const ByOperation& factors) {
+    struct Edge {
+      int64_t at_ns;
+      double factor;  // above 0: a begin, else an end
+    };
+    std::vector<Edge> edges;
+    for (size_t i = 0; i < factors.size(); ++i) {
+      if (profile.operations()[i].resource != Resource::kWorker || LengthOf(step, i) == 0) continue;
+      edges.push_back({step.start_ns[i], factors[i]});
+      edges.push_back({step.end_ns[i], -factors[i]});
+    }
+    std::sort(edges.begin(), edges.end(),
+              [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
+    double sum = 0;
+    int running = 0;
+    double warped = 0;
+    int64_t before = 0;
+    for (const Edge& edge : edges) {
+      const double rate = running > 0 ? sum / running : 1;
+      warped += rate * static_cast<double>(edge.at_ns - before);
+      before = edge.at_ns;
+      recorded_.push_back(edge.at_ns);
+      warped_.push_back(warped);
+      running += std::signbit(edge.factor) ? -1 : 1;
+      sum = running > 0 ? sum + edge.factor : 0;
+    }
+  }
+
+  double At(int64_t ns) const {
+    const auto after = std::upper_bound(recorded_.begin(), recorded_.end(), ns);
+    const auto next = static_cast<size_t>(after - recorded_.begin());
+    if (next == 0) return static_cast<double>(ns);
+    const double since = static_cast<double>(ns - recorded_[next - 1]);
+    if (next == recorded_.size()) return warped_.back() + since;
+    const auto gap = static_cast<double>(recorded_[next] - recorded_[next - 1]);
+    return warped_[next - 1] + (warped_[next] - warped_[next - 1]) * since / gap;
+  }
+
+ private:
+  std::vector<int64_t> recorded_;  // ascending
+  std::vector<double> warped_;     // parallel
+};
+
+// Mean times of the second recording, by operation of the first; below 0: it has none of its name,
+// or it is not a computation of a worker.
+ByOperation OtherNs(const Profile& profile, const Profile& second) {
+  absl::flat_hash_map<std::string_view, size_t> places;
+  for (size_t i = 0; i < second.operations().size(); ++i) {
+    if (second.operations()[i].resource == Resource::kWorker)
+      places.emplace(second.operations()[i].name, i);
+  }
+  const ByOperation mean = MeanNs(second);
+  ByOperation other(profile.operations().size(), -1);
+  for (size_t i = 0; i < other.size(); ++i) {
+    if (profile.operations()[i].resource != Resource::kWorker) continue;
+    const auto found = places.find(profile.operations()[i].name);
+    if (found != places.end()) other[i] = mean[found->second];
+  }
+  return other;
+}
+
+std::string ToldOf(const Profile& profile, const Profile& second, double batch_size, double ratio,
+                   double factor) {
+  const MeanInterval own = StudentT(ComputationNs(profile), 0.95);
+  const MeanInterval other = StudentT(ComputationNs(second), 0.95);
+  // The error of 1 + ratio (other / own - 1).
+  const double error = std::abs(ratio) * (other.mean / own.mean) *
+                       std::hypot(own.half_width / own.mean, other.half_width / other.mean);
+  const double recorded = profile.batch_size();
+  const double growing = (other.mean / own.mean - 1) * recorded /
+                         (static_cast<double>(second.batch_size()) - recorded);
+  return absl::StrFormat(
+      "Computation with %.10g examples is drawn from recordings with %d and %d: %.3g times the "
+      "first's (95 %%: %.3g to %.3g), %.0f %% of which does not grow with the batch.",
+      batch_size, profile.batch_size(), second.batch_size(), factor, std::max(0.0, factor - error),
+      factor + error, 100 * std::clamp(1 - growing, 0.0, 1.0));
+}
+
+}  // namespace
+
+void CheckSecondRecording(const Profile& profile, const Profile& second, const char* path,
+                          FaultList& faults) {
+  if (second.batch_size() == profile.batch_size()) {
+    faults.Add(path, absl::StrCat("its batch is ", second.batch_size(),
+                                  " as well: what grows with the batch shows in another one only"));
+  }
+  const ByOperation other = OtherNs(profile, second);
+  if (std::all_of(other.begin(), other.end(), [](double ns) { return ns < 0; }))
+    faults.Add(path, "has no computation of a name that the first has: it is of another job");
+}
+
+BatchGrowth GrowthByTwoRecordings(const Profile& profile, const Profile& second,
+                                  double batch_size) {
+  const double ratio =
+      (batch_size - profile.batch_size()) / (second.batch_size() - profile.batch_size());
+  const ByOperation own = MeanNs(profile);
+  const ByOperation other = OtherNs(profile, second);
+  BatchGrowth growth{.factors = ByOperation(own.size(), 1), .told = {}};
+  double own_sum = 0;
+  double grown_sum = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (other[i] < 0 || own[i] == 0) continue;
+    growth.factors[i] = std::max(0.0, 1 + ratio * (other[i] / own[i] - 1));
+    own_sum += own[i];
+    grown_sum += own[i] * growth.factors[i];
+  }
+  if (own_sum > 0) growth.all = grown_sum / own_sum;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const bool is_computed = profile.operations()[i].resource == Resource::kWorker;
+    if (is_computed && (other[i] < 0 || own[i] == 0)) growth.factors[i] = growth.all;
+  }
+  growth.told = ToldOf(profile, second, batch_size, ratio, growth.all);
+  return growth;
+}
+
+RecordedStep WarpedStep(const Profile& profile, const RecordedStep& step,
+                        const std::vector<double>& factors) {
+  const WarpedClock clock(profile, step, factors);
+  RecordedStep warped = step;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const bool is_computed = profile.operations()[i].resource == Resource::kWorker;
+    const double ns = LengthOf(step, i) * (is_computed ? factors[i] : 1);
+    warped.start_ns[i] = std::llround(clock.At(step.start_ns[i]));
+    warped.end_ns[i] = warped.start_ns[i] + std::llround(ns);
+  }
+  return warped;
+}
+
+}  // namespace stepcast
