@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "core/base/index.h"
 #include "core/predict/point_set.h"
 #include "core/strategies/baselines.h"
+#include "core/strategies/recomputation.h"
 #include "core/tune/method_trials.h"
 
 namespace stepcast {
@@ -23,8 +23,6 @@ namespace {
 constexpr double kGigabyte = 1e9;
 // A strategy that is faster by less is as fast.
 constexpr double kMore = 1 + 1e-9;
-// Segments that recomputation is tried with, at most.
-constexpr int32_t kMaxSegments = 64;
 // BytePS's own bytes of a part (BYTEPS_PARTITION_BYTES), and others that are tried.
 constexpr int64_t kBytePsBytes = 4'096'000;
 constexpr int64_t kPartBytes[] = {1'024'000, 2'048'000, 8'192'000, 16'384'000};
@@ -100,7 +98,8 @@ class StrategyAdviser {
     MemoryReport& report = answer_.memory.emplace();
     report.before = as_is.memory;
     report.budget_bytes = query_.memory_budget_bytes;
-    AssumeOf(model, report);
+    const Recomputation again(recorded_, model);
+    AssumeOf(model, again, report);
     if (!query_.memory_budget_bytes.has_value() ||
         as_is.memory.bytes() <= static_cast<double>(*query_.memory_budget_bytes)) {
       report.after = as_is.memory;
@@ -108,88 +107,81 @@ class StrategyAdviser {
     }
     const auto budget = static_cast<double>(*query_.memory_budget_bytes);
     std::optional<MemoryPlan> best;
-    double best_seconds = 0;
-    double least = as_is.memory.bytes();
-    const auto consider = [&](MemoryPass pass, absl::StatusOr<MemoryPlan> plan) {
-      TriedMemoryPass& tried = report.tried.emplace_back();
-      tried.pass = pass;
-      if (!plan.ok()) {
-        tried.why_not = std::string(plan.status().message());
-        return;
-      }
-      tried.memory = plan->memory;
-      least = std::min(least, plan->memory.bytes());
-      if (plan->memory.bytes() > budget) {
-        tried.why_not = absl::StrFormat("needs %.4g GB", plan->memory.bytes() / kGigabyte);
-        return;
-      }
-      tried.step_seconds = ShortStepSeconds(plan->profile);
-      if (best.has_value() && tried.step_seconds >= best_seconds) return;
-      best.emplace(*std::move(plan));
-      best_seconds = tried.step_seconds;
-    };
-    absl::StatusOr<MemoryPlan> again = LeastRecomputation(model, budget);
-    if (!again.ok() && !absl::IsFailedPrecondition(again.status())) return again.status();
-    consider(MemoryPass::kRecomputation, std::move(again));
-    if (absl::Status status = stop_(); !status.ok()) return status;
-    consider(MemoryPass::kGradientAccumulation,
-             Accumulate(recorded_, model, query_.half_batch_share));
-    if (!best.has_value()) {
-      std::string why;
-      for (const TriedMemoryPass& tried : report.tried)
-        absl::StrAppend(&why, "; ", NameOf(tried.pass), ": ", tried.why_not);
-      return MakeError(
-          absl::StatusCode::kFailedPrecondition,
-          absl::StrFormat("memory.budget_bytes is %d, but a step needs %.0f bytes, and the least "
-                          "that recomputation or gradient accumulation brings it to is %.0f%s",
-                          *query_.memory_budget_bytes, as_is.memory.bytes(), least, why),
-          {.reason = "MEMORY_BUDGET_UNREACHABLE",
-           .metadata = {{"budget_bytes", absl::StrCat(*query_.memory_budget_bytes)},
-                        {"least_bytes", absl::StrFormat("%.0f", least)}}});
+    for (const Recomputed what : {Recomputed::kCheapOutputs, Recomputed::kSegments}) {
+      absl::StatusOr<MemoryPlan> plan = again.Fitting(what, budget, stop_);
+      if (!plan.ok() && !absl::IsFailedPrecondition(plan.status())) return plan.status();
+      Consider(MemoryPass::kRecomputation, std::move(plan), best);
+      if (absl::Status status = stop_(); !status.ok()) return status;
     }
+    Consider(MemoryPass::kGradientAccumulation,
+             Accumulate(recorded_, model, query_.half_batch_shares), best);
+    if (!best.has_value()) return Unreachable();
     report.pass = best->pass;
-    report.segments = best->segments;
     report.recomputed = best->recomputed;
     report.after = best->memory;
     return *std::move(best);
   }
 
-  // With the fewest segments that fit; else those of the least memory.
-  absl::StatusOr<MemoryPlan> LeastRecomputation(const MemoryModel& model, double budget) const {
-    std::optional<MemoryPlan> least;
-    const int32_t most = std::min(MostSegments(recorded_, model), kMaxSegments);
-    for (int32_t segments = 2; segments <= std::max(most, 2); ++segments) {
-      if (absl::Status status = stop_(); !status.ok()) return status;
-      absl::StatusOr<MemoryPlan> plan = Recompute(recorded_, model, segments);
-      if (!plan.ok()) return plan.status();
-      const bool fits = plan->memory.bytes() <= budget;
-      if (fits || !least.has_value() || plan->memory.bytes() < least->memory.bytes())
-        least.emplace(*std::move(plan));
-      if (fits) break;
+  // What was tried goes into the report; the best so far, if any, is replaced by what is faster.
+  void Consider(MemoryPass pass, absl::StatusOr<MemoryPlan> plan, std::optional<MemoryPlan>& best) {
+    MemoryReport& report = *answer_.memory;
+    TriedMemoryPass tried{.pass = pass, .memory = {}};
+    if (!plan.ok()) {
+      tried.why_not = std::string(plan.status().message());
+      report.tried.push_back(std::move(tried));
+      return;
     }
-    return *std::move(least);
+    tried.memory = plan->memory;
+    tried.recomputes = plan->recomputes;
+    if (plan->memory.bytes() > static_cast<double>(*report.budget_bytes)) {
+      tried.why_not = absl::StrFormat("needs %.4g GB", plan->memory.bytes() / kGigabyte);
+    } else {
+      tried.step_seconds = ShortStepSeconds(plan->profile);
+      if (!best.has_value() || tried.step_seconds < best_seconds_) {
+        best.emplace(*std::move(plan));
+        best_seconds_ = tried.step_seconds;
+      }
+    }
+    report.tried.push_back(std::move(tried));
   }
 
-  void AssumeOf(const MemoryModel& model, MemoryReport& report) const {
+  absl::Status Unreachable() const {
+    const MemoryReport& report = *answer_.memory;
+    double least = report.before.bytes();
+    std::string why;
+    for (const TriedMemoryPass& tried : report.tried) {
+      if (tried.memory.bytes() > 0) least = std::min(least, tried.memory.bytes());
+      absl::StrAppend(&why, "; ", NameOf(tried.pass), tried.recomputes.empty() ? "" : " of ",
+                      tried.recomputes, ": ", tried.why_not);
+    }
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrFormat("memory.budget_bytes is %d, but a step needs %.0f bytes, and the least "
+                        "that recomputation or gradient accumulation brings it to is %.0f%s",
+                        *report.budget_bytes, report.before.bytes(), least, why),
+        {.reason = "MEMORY_BUDGET_UNREACHABLE",
+         .metadata = {{"budget_bytes", absl::StrCat(*report.budget_bytes)},
+                      {"least_bytes", absl::StrFormat("%.0f", least)}}});
+  }
+
+  void AssumeOf(const MemoryModel& model, const Recomputation& again, MemoryReport& report) const {
     report.assumptions.push_back(KeptText());
     report.assumptions.push_back(absl::StrFormat(
         "%g copies of every parameter (itself, its gradient and the optimizer's state), of the "
         "size of its gradient",
         model.parameter_copies));
-    const bool has_pairs = MostSegments(recorded_, model) > 0;
     report.assumptions.push_back(absl::StrCat(
-        has_pairs ? "while an operation is undone, the gradients of its output and of the one "
-                    "before it are held"
-                  : "gradients of outputs are not counted, since what keeps them has no "
-                    "backward/NAME",
+        UndonePairsOf(recorded_).empty()
+            ? "gradients of outputs are not counted, since what keeps them has no backward/NAME"
+            : "while an operation is undone, the gradients of its output and of the one before it "
+              "are held",
         "; workspaces of kernels, buckets and fragmentation are not counted"));
-    if (has_pairs) {
+    if (again.Most(Recomputed::kSegments) > 1) {
       report.assumptions.push_back(
-          "recomputation starts from one kept output a segment: connections that skip it are not "
-          "counted");
+          "what is computed again takes as long as it did, and starts from the one kept output "
+          "before it: connections that skip it are not counted");
     }
-    report.assumptions.push_back(absl::StrFormat(
-        "half a batch takes %g of the time of the whole one, each time", query_.half_batch_share));
+    report.assumptions.push_back(query_.half_batch_told);
   }
 
   // The source of what operations keep.
@@ -342,7 +334,6 @@ class StrategyAdviser {
 
   absl::Status FindStrategy() {
     const Profile& job = plan_->profile;
-    // Costs are of the recorded profile's operations: a pass keeps their names.
     std::vector<FusedCost> table = query_.fused_costs;
     RenameCosts(table);
     const FusionCosts costs(job, table, query_.fused_share);
@@ -387,18 +378,26 @@ class StrategyAdviser {
     return absl::OkStatus();
   }
 
+  // Costs are of the recorded profile's operations: a pass keeps their names. Of half a batch they
+  // take the share that the operations take together.
   void RenameCosts(std::vector<FusedCost>& table) const {
     if (plan_->pass == MemoryPass::kNone) return;
+    const bool is_half = plan_->pass == MemoryPass::kGradientAccumulation;
+    const FusionCosts apart(recorded_, {}, std::nullopt);
     std::unordered_map<std::string, int32_t> index;
     const std::vector<Operation>& operations = plan_->profile.operations();
     for (size_t i = 0; i < operations.size(); ++i)
       index.emplace(operations[i].name, static_cast<int32_t>(i));
     for (FusedCost& entry : table) {
-      for (int32_t& operation : entry.operations)
+      double whole = 0;
+      double half = 0;
+      for (int32_t& operation : entry.operations) {
+        whole += apart.SecondsOf(operation);
+        half += apart.SecondsOf(operation) * query_.half_batch_shares[Index(operation)];
         operation = index.at(recorded_.operations()[Index(operation)].name);
+      }
+      if (is_half && whole > 0) entry.seconds *= half / whole;
       std::sort(entry.operations.begin(), entry.operations.end());
-      if (plan_->pass == MemoryPass::kGradientAccumulation)
-        entry.seconds *= query_.half_batch_share;
     }
   }
 
@@ -653,6 +652,7 @@ class StrategyAdviser {
   const KnownRuns known_;
   StrategyAnswer answer_;
   std::optional<MemoryPlan> plan_;
+  double best_seconds_ = 0;  // of a short simulation with the best memory pass so far
   std::vector<double> base_runs_;
   std::vector<Alternative> alternatives_;  // what was compared, in its order
   SimulationStatistics base_statistics_;

@@ -57,6 +57,7 @@ struct TriedMemoryPass {
   MemoryEstimate memory;
   double step_seconds = 0;  // 0: it does not fit, or cannot be done
   std::string why_not;      // empty: it fits
+  std::string recomputes;   // of kRecomputation, in words, where it can be done
 };
 
 struct MemoryReport {
@@ -64,8 +65,7 @@ struct MemoryReport {
   MemoryEstimate after;
   std::optional<int64_t> budget_bytes;
   MemoryPass pass = MemoryPass::kNone;
-  int32_t segments = 0;                 // of kRecomputation
-  std::vector<std::string> recomputed;  // likewise, in the order of the forward pass
+  std::vector<std::string> recomputed;  // of kRecomputation, in the order of the forward pass
   std::vector<TriedMemoryPass> tried;
   std::vector<std::string> assumptions;  // sentences
 };

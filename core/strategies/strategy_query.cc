@@ -12,7 +12,9 @@
 #include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/base/quoted.h"
+#include "core/model/batch_growth.h"
 #include "core/model/fault_list.h"
+#include "core/model/job_change.h"
 #include "core/predict/request_faults.h"
 #include "core/predict/throughput.h"
 
@@ -100,40 +102,78 @@ std::optional<MemoryModel> ModelOf(const Profile& profile) {
   return keeps_any ? std::optional(std::move(model)) : std::nullopt;
 }
 
+MemoryModel ModelOf(const Profile& profile, const OperationIndex& index,
+                    const std::vector<StrategyDraft::KeptOutput>& outputs, RequestFaults& faults) {
+  MemoryModel model{.kept_bytes = std::vector<int64_t>(profile.operations().size(), 0)};
+  std::set<int32_t> known;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const StrategyDraft::KeptOutput& output = outputs[i];
+    const std::string path = absl::StrCat("memory.kept_outputs[", i, "]");
+    if (output.bytes < 0 || output.bytes > kMaxKeptBytes) {
+      faults.Add(absl::StrCat(path, ".bytes"),
+                 absl::StrCat(output.bytes, " is not from 0 to ", kMaxKeptBytes));
+      continue;
+    }
+    const auto operation =
+        ComputationOf(profile, index, output.operation, absl::StrCat(path, ".operation"), faults);
+    if (!operation.has_value()) continue;
+    if (!known.insert(*operation).second)
+      faults.Add(absl::StrCat(path, ".operation"),
+                 absl::StrCat(Quoted(output.operation), " is there twice"));
+    model.kept_bytes[Index(*operation)] = output.bytes;
+  }
+  return model;
+}
+
+// The time that half a batch takes: as a second recording tells, or the request, or dPRO.
+void ResolveHalfBatch(const Profile& profile, std::optional<double> share, const Profile* second,
+                      StrategyQuery& query, RequestFaults& faults) {
+  const double all = share.value_or(kHalfBatchShare);
+  query.half_batch_shares.assign(profile.operations().size(), all);
+  query.half_batch_told =
+      absl::StrCat("half a batch takes ", all, " of the time of the whole one, each time");
+  if (!share.has_value()) {
+    absl::StrAppend(
+        &query.half_batch_told,
+        ", as dPRO's Table 4 has it of BERT Base: nothing tells it of this job; a second "
+        "recording with another batch would");
+  }
+  if (!(all > 0) || all > 1)
+    faults.Add("memory.half_batch_share", absl::StrCat(all, " is not above 0 and at most 1"));
+  if (second == nullptr) return;
+  constexpr char kPath[] = "memory.second_profile";
+  if (share.has_value())
+    faults.Add("memory.half_batch_share", "given, and a second recording, which tells it: which?");
+  const AppliedChange* const change = profile.change().get();
+  if (change != nullptr &&
+      (change->change.accumulate.has_value() || change->change.compute_speed_factor.has_value())) {
+    faults.Add(kPath,
+               "given, and a scenario.change that adds micro-batches up or changes the devices' "
+               "speed, of which the second recording knows nothing");
+  }
+  FaultList found;
+  CheckSecondRecording(profile, *second, kPath, found);
+  const bool can_tell = found.empty();
+  for (Fault& fault : std::move(found).Take())
+    faults.Add(std::move(fault.field), std::move(fault.description));
+  if (!can_tell) return;
+  BatchGrowth growth = GrowthByTwoRecordings(profile, *second, profile.batch_size() / 2.0);
+  query.half_batch_shares = std::move(growth.factors);
+  query.half_batch_told = absl::StrCat("half a batch, by operation: ", growth.told);
+}
+
 void ResolveMemory(const Profile& profile, const OperationIndex& index,
                    const StrategyDraft::Memory& draft, StrategyQuery& query,
                    RequestFaults& faults) {
   if (!draft.kept_outputs.empty()) {
-    query.memory.emplace().kept_bytes.assign(profile.operations().size(), 0);
+    query.memory = ModelOf(profile, index, draft.kept_outputs, faults);
     query.memory_is_requests = true;
-    std::set<int32_t> known;
-    for (size_t i = 0; i < draft.kept_outputs.size(); ++i) {
-      const StrategyDraft::KeptOutput& output = draft.kept_outputs[i];
-      const std::string path = absl::StrCat("memory.kept_outputs[", i, "]");
-      if (output.bytes < 0 || output.bytes > kMaxKeptBytes) {
-        faults.Add(absl::StrCat(path, ".bytes"),
-                   absl::StrCat(output.bytes, " is not from 0 to ", kMaxKeptBytes));
-        continue;
-      }
-      const auto operation =
-          ComputationOf(profile, index, output.operation, absl::StrCat(path, ".operation"), faults);
-      if (!operation.has_value()) continue;
-      if (!known.insert(*operation).second)
-        faults.Add(absl::StrCat(path, ".operation"),
-                   absl::StrCat(Quoted(output.operation), " is there twice"));
-      query.memory->kept_bytes[Index(*operation)] = output.bytes;
-    }
   }
   const double copies = draft.parameter_copies.value_or(
       profile.has_collectives() ? kParameterCopies : kParameterCopiesBesideServers);
   if (!(copies >= 1) || copies > 100)
     faults.Add("memory.parameter_copies", absl::StrCat(copies, " is not from 1 to 100"));
   if (query.memory.has_value()) query.memory->parameter_copies = copies;
-  query.half_batch_share = draft.half_batch_share.value_or(kHalfBatchShare);
-  if (!(query.half_batch_share > 0) || query.half_batch_share > 1) {
-    faults.Add("memory.half_batch_share",
-               absl::StrCat(query.half_batch_share, " is not above 0 and at most 1"));
-  }
   if (draft.budget_bytes.value_or(0) < 0)
     faults.Add("memory.budget_bytes", absl::StrCat(*draft.budget_bytes, " is negative"));
   query.memory_budget_bytes = draft.budget_bytes;
@@ -195,6 +235,7 @@ absl::Status ResolveServers(const Profile& profile, const StrategyDraft& draft,
 }  // namespace
 
 absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const StrategyDraft& draft,
+                                                const Profile* second,
                                                 const StrategyLimits& limits) {
   RequestFaults faults;
   const auto operations = static_cast<int64_t>(profile.operations().size());
@@ -226,6 +267,9 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
   }
   query.memory = ModelOf(profile);
   if (draft.memory.has_value()) ResolveMemory(profile, index, *draft.memory, query, faults);
+  ResolveHalfBatch(profile,
+                   draft.memory.has_value() ? draft.memory->half_batch_share : std::nullopt, second,
+                   query, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   if (!job.ok()) return job;

@@ -63,7 +63,9 @@ struct StrategyQuery {
   std::optional<MemoryModel> memory;  // none: it is not known what is kept
   bool memory_is_requests = false;    // of the request's kept_outputs, else of the profile
   std::optional<int64_t> memory_budget_bytes;
-  double half_batch_share = kHalfBatchShare;
+  // By operation, the time of its half of the batch over that of the whole; and why, a sentence.
+  std::vector<double> half_batch_shares;
+  std::string half_batch_told;
   // As recorded, DDP's default buckets, Horovod's cycles, MG-WFBP; none of parameter servers.
   std::optional<TuningQuery> baselines;
   bool bounds_partitions = false;  // max_partitions was asked for
@@ -83,7 +85,11 @@ struct StrategyLimits {
 // servers, whose profile CheckParameters takes; all faults at once, reason REQUEST_INVALID, paths
 // relative to the request (`fused_costs[3].operations[0]`); FAILED_PRECONDITION, reason
 // MEMORY_UNKNOWN, where there is a budget and nothing says what operations keep.
+//
+// `second`: another recording of the same job with another batch, which tells what half a batch
+// takes; null: none.
 absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const StrategyDraft& draft,
+                                                const Profile* second = nullptr,
                                                 const StrategyLimits& limits = {});
 
 }  // namespace stepcast

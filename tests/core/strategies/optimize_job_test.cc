@@ -199,23 +199,30 @@ TEST(OptimizeJobTest, ABudgetIsKeptByThePassThatMakesTheShorterStep) {
   ASSERT_TRUE(saved.memory.has_value());
   EXPECT_NE(saved.memory->pass, MemoryPass::kNone);
   EXPECT_LE(saved.memory->after.bytes(), 0.7 * needed);
-  ASSERT_EQ(saved.memory->tried.size(), 2U);
-  for (const TriedMemoryPass& tried : saved.memory->tried) {
-    if (!tried.why_not.empty()) continue;
-    const bool is_chosen = tried.pass == saved.memory->pass;
-    for (const TriedMemoryPass& other : saved.memory->tried) {
-      if (is_chosen && other.why_not.empty()) {
-        EXPECT_LE(tried.step_seconds, other.step_seconds) << NameOf(other.pass);
-      }
-    }
-  }
+  ASSERT_EQ(saved.memory->tried.size(), 3U);
   EXPECT_THAT(saved.reason, HasSubstr(NameOf(saved.memory->pass)));
   EXPECT_FALSE(saved.keeps_as_recorded);
+  EXPECT_THAT(saved.memory->tried[0].recomputes, HasSubstr("cheap outputs"));
+  EXPECT_THAT(saved.memory->tried[1].recomputes, HasSubstr("segments"));
+  // Cheap outputs cost less than segments, and either less than what two halves of 0.57 do.
+  EXPECT_EQ(saved.memory->pass, MemoryPass::kRecomputation);
+  EXPECT_LT(saved.memory->tried[0].step_seconds, saved.memory->tried[1].step_seconds);
+  EXPECT_LT(saved.memory->tried[1].step_seconds, saved.memory->tried[2].step_seconds);
   // A slow half leaves recomputation.
   draft.memory->half_batch_share = 1;
   const StrategyAnswer again = Optimized(profile, draft);
   EXPECT_EQ(again.memory->pass, MemoryPass::kRecomputation);
   EXPECT_FALSE(again.memory->recomputed.empty());
+  // Where cheap outputs do not save as much, free halves win over segments.
+  const Profile vgg = Zoo("vgg16");
+  draft.memory = StrategyDraft::Memory{
+      .budget_bytes =
+          static_cast<int64_t>(0.7 * Optimized(vgg, DraftOf(4, 2e-5)).memory->before.bytes()),
+      .half_batch_share = 0.5};
+  const StrategyAnswer halved = Optimized(vgg, draft);
+  EXPECT_THAT(halved.memory->tried[0].why_not, StartsWith("needs"));
+  EXPECT_GT(halved.memory->tried[1].step_seconds, halved.memory->tried[2].step_seconds);
+  EXPECT_EQ(halved.memory->pass, MemoryPass::kGradientAccumulation);
 }
 
 TEST(OptimizeJobTest, ABudgetOutOfReachNamesWhatIsNeeded) {

@@ -127,7 +127,8 @@ TEST(OptimizeRecordingsTest, AStrategyIsWrittenIntoTheStepsOfEveryWorker) {
   }
   // Memory passes, too.
   MemoryModel model{.kept_bytes = std::vector<int64_t>(profile.operations().size(), 1)};
-  const absl::StatusOr<MemoryPlan> halves = Accumulate(profile, model, 0.5);
+  const absl::StatusOr<MemoryPlan> halves =
+      Accumulate(profile, model, std::vector<double>(profile.operations().size(), 0.5));
   ASSERT_TRUE(halves.ok()) << halves.status();
   EXPECT_EQ(halves->profile.recorded_workers(), 3);
 }

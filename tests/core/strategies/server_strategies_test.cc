@@ -529,7 +529,8 @@ TEST(ServerStrategiesTest, HalfABatchIsDoneTwiceBetweenDownloadsAndUploads) {
                     .parameter_copies = kParameterCopiesBesideServers};
   model.kept_bytes[2] = 1000;  // forward/0
   EXPECT_EQ(EstimateMemory(profile, model).parameter_bytes, 2 * 200);
-  const absl::StatusOr<MemoryPlan> plan = Accumulate(profile, model, 0.5);
+  const absl::StatusOr<MemoryPlan> plan =
+      Accumulate(profile, model, std::vector<double>(profile.operations().size(), 0.5));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->memory.output_bytes, EstimateMemory(profile, model).output_bytes / 2);
   std::vector<std::string> names;
