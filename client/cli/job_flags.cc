@@ -27,21 +27,6 @@ namespace {
 
 constexpr char kPlanGroup[] = "Time and money";
 
-// A change that has the recording alone: a file's profile, or the name of a stored one.
-absl::StatusOr<v1::JobChange> SecondRecording(const std::string& argument) {
-  v1::JobChange source;
-  if (!IsFile(argument)) {
-    absl::StatusOr<std::string> name = StoredName(argument);
-    if (!name.ok()) return name.status();
-    source.set_second_profile(*std::move(name));
-    return source;
-  }
-  absl::StatusOr<v1::Profile> profile = ReadProfileInput(argument);
-  if (!profile.ok()) return profile.status();
-  *source.mutable_second_inline_profile() = *std::move(profile);
-  return source;
-}
-
 const Choices<v1::Pipeline::Schedule> kSchedules{{"gpipe", v1::Pipeline::GPIPE},
                                                  {"1f1b", v1::Pipeline::ONE_F_ONE_B},
                                                  {"interleaved", v1::Pipeline::INTERLEAVED},
@@ -127,6 +112,24 @@ absl::Status SetPipelineField(std::string_view key, const std::string& text,
 
 }  // namespace
 
+template <typename Message>
+absl::StatusOr<Message> SecondRecording(const std::string& argument) {
+  Message source;
+  if (!IsFile(argument)) {
+    absl::StatusOr<std::string> name = StoredName(argument);
+    if (!name.ok()) return name.status();
+    source.set_second_profile(*std::move(name));
+    return source;
+  }
+  absl::StatusOr<v1::Profile> profile = ReadProfileInput(argument);
+  if (!profile.ok()) return profile.status();
+  *source.mutable_second_inline_profile() = *std::move(profile);
+  return source;
+}
+
+template absl::StatusOr<v1::JobChange> SecondRecording(const std::string& argument);
+template absl::StatusOr<v1::StrategyMemory> SecondRecording(const std::string& argument);
+
 void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario) {
   const auto change = [&scenario] { return scenario.mutable_change(); };
   CLI::Option* const batch = AddValueOption<int32_t>(
@@ -147,7 +150,8 @@ void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario) {
       app, "--batch-recording", "PROFILE",
       "A recording of the same job with another batch, a file or a stored name: tells what grows "
       "with the batch",
-      SecondRecording, [=](const v1::JobChange& source) { change()->MergeFrom(source); });
+      SecondRecording<v1::JobChange>,
+      [=](const v1::JobChange& source) { change()->MergeFrom(source); });
   second->excludes(fixed);
   CLI::Option* const accumulate = AddValueOption<int32_t>(
       app, "--accumulate", "K",

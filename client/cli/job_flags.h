@@ -10,6 +10,7 @@
 
 #include "stepcast/v1/prediction.pb.h"
 #include "stepcast/v1/scenario.pb.h"
+#include "stepcast/v1/strategy.pb.h"
 
 namespace CLI {
 class App;
@@ -17,6 +18,11 @@ class Option;
 }  // namespace CLI
 
 namespace stepcast::client {
+
+// A message that has the second recording alone: a file's profile, or the name of a stored one. Of
+// JobChange and StrategyMemory.
+template <typename Message>
+absl::StatusOr<Message> SecondRecording(const std::string& argument);
 
 // Scenario.change. The scenario outlives the parse, here and below.
 void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_flags.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/prediction_table.h"
@@ -64,6 +65,17 @@ class OptimizeQuestion : public Question {
         "outputs again or by halving the batch",
         [](const std::string& text) { return ParseBytes(text); },
         [this](int64_t bytes) { request_.mutable_memory()->set_budget_bytes(bytes); });
+    CLI::Option* const share = AddValueOption<double>(
+        *app, "--half-batch-share", "SHARE",
+        "The time of half a batch over that of the whole one (default 0.57)",
+        [this](double share) { request_.mutable_memory()->set_half_batch_share(share); });
+    AddParsedOption(
+        *app, "--half-batch-recording", "PROFILE",
+        "A recording of the same job with another batch, a file or a stored name: tells what half "
+        "a batch takes of each computation",
+        SecondRecording<v1::StrategyMemory>,
+        [this](const v1::StrategyMemory& second) { request_.mutable_memory()->MergeFrom(second); })
+        ->excludes(share);
     app->add_option_function<std::vector<std::string>>(
            "--without", [this](const auto& names) { SwitchOff(names); },
            "A shortcut of the search to do without; may be repeated")
@@ -241,9 +253,11 @@ std::string MemoryText(const v1::MemoryReport& memory) {
   absl::StrAppend(&text, ", of which ", BytesText(static_cast<int64_t>(memory.parameter_bytes())),
                   " parameters and their state\n");
   for (const v1::TriedMemoryPass& tried : memory.tried()) {
-    absl::StrAppend(&text, "tried: ", v1::JobStrategy::MemoryPass_Name(tried.pass()), ": ",
+    absl::StrAppend(&text, "tried: ", v1::JobStrategy::MemoryPass_Name(tried.pass()),
+                    tried.recomputes().empty() ? "" : " of ", tried.recomputes(), ": ",
                     tried.why_not().empty()
-                        ? absl::StrCat("a step of ", SecondsText(tried.step_seconds()))
+                        ? absl::StrCat(BytesText(static_cast<int64_t>(tried.bytes())),
+                                       ", a step of ", SecondsText(tried.step_seconds()))
                         : tried.why_not(),
                     "\n");
   }

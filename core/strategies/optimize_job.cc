@@ -181,6 +181,11 @@ class StrategyAdviser {
           "what is computed again takes as long as it did, and starts from the one kept output "
           "before it: connections that skip it are not counted");
     }
+    if (again.Most(Recomputed::kCheapOutputs) > 0 && recorded_.framework() == kZooFramework) {
+      report.assumptions.push_back(
+          "what is cheap takes the time of its arithmetic alone, as all of the zoo does: a device "
+          "that moves its bytes takes longer (BERT Base of dPRO's Table 4 by 12 % of a step)");
+    }
     report.assumptions.push_back(query_.half_batch_told);
   }
 

@@ -53,12 +53,19 @@ using OptimizeOrderCall = JobCall<OrderDraft>;
 using OptimizeCommunicationCall = JobCall<TuningDraft>;
 using CompareModelsCall = JobCall<ComparisonDraft>;
 using DiagnoseJobCall = JobCall<DiagnosisDraft>;
-using OptimizeJobCall = JobCall<StrategyDraft>;
 using RecommendLayoutCall = JobCall<LayoutDraft>;
 using GenerateTraceCall = JobCall<TraceDraft>;
 
 // A bad job's faults are its own: paths are relative to it.
 using AllocationJobCall = JobCall<AllocationJobDraft>;
+
+struct OptimizeJobCall {
+  ProfileSource source;
+  StrategyDraft draft;
+  ProfileOrigin second;  // tells what half a batch takes
+  std::optional<double> time_budget_seconds;
+  std::vector<Fault> faults;
+};
 
 struct AllocateWorkersCall {
   AllocationDraft draft;

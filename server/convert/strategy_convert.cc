@@ -20,6 +20,12 @@ StrategyDraft::Memory MemoryOf(const v1::StrategyMemory& wire) {
   return memory;
 }
 
+ProfileOrigin SecondOf(const v1::StrategyMemory& wire) {
+  if (wire.has_second_inline_profile()) return FromWire(wire.second_inline_profile());
+  if (wire.has_second_profile()) return wire.second_profile();
+  return {};
+}
+
 SearchShortcuts ShortcutsOf(const v1::SearchShortcuts& wire) {
   const auto is_on = [](bool has, bool value) { return !has || value; };
   return {.coarsened_view = is_on(wire.has_coarsened_view(), wire.coarsened_view()),
@@ -74,6 +80,7 @@ v1::MemoryReport WireMemory(const MemoryReport& report) {
     to.set_bytes(tried.memory.bytes());
     to.set_step_seconds(tried.step_seconds);
     to.set_why_not(tried.why_not);
+    to.set_recomputes(tried.recomputes);
   }
   for (const std::string& assumption : report.assumptions) wire.add_assumptions(assumption);
   return wire;
@@ -109,6 +116,7 @@ OptimizeJobCall FromWire(const v1::OptimizeJobRequest& wire) {
   if (wire.has_max_partitions()) draft.max_partitions = wire.max_partitions();
   draft.shortcuts = ShortcutsOf(wire.shortcuts());
   if (wire.has_memory()) draft.memory = MemoryOf(wire.memory());
+  call.second = SecondOf(wire.memory());
   if (wire.has_time_budget())
     call.time_budget_seconds = FromWire(wire.time_budget(), "time_budget", faults);
   call.faults = std::move(faults).Take();

@@ -43,6 +43,10 @@ struct PredictionHandler::Subject {
 
 namespace {
 
+// Fields of second recordings, without what their two kinds end in.
+constexpr char kSecondOfChange[] = "scenario.change.second_";
+constexpr char kSecondOfMemory[] = "memory.second_";
+
 // The content of an answer that depends on its request alone.
 constexpr char kNoProfile[] = "-";
 
@@ -84,7 +88,7 @@ absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource
   absl::StatusOr<Subject> recorded = FindRecorded(std::move(source.recorded), faults, "", names);
   if (!recorded.ok()) return recorded;
   const absl::StatusOr<std::optional<Subject>> second =
-      FindSecond(std::move(source.second), faults, names);
+      FindSecond(std::move(source.second), faults, kSecondOfChange, names);
   if (!second.ok()) return second.status();
   if (!source.change.any() && !second->has_value()) return recorded;
   absl::StatusOr<Profile> changed =
@@ -96,10 +100,9 @@ absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource
 }
 
 absl::StatusOr<std::optional<PredictionHandler::Subject>> PredictionHandler::FindSecond(
-    ProfileOrigin second, const std::vector<Fault>& faults, Names names) const {
+    ProfileOrigin second, const std::vector<Fault>& faults, const char* prefix, Names names) const {
   if (std::holds_alternative<std::monostate>(second)) return std::nullopt;
-  absl::StatusOr<Subject> found =
-      FindRecorded(std::move(second), faults, "scenario.change.second_", names);
+  absl::StatusOr<Subject> found = FindRecorded(std::move(second), faults, prefix, names);
   if (!found.ok()) return found.status();
   return *std::move(found);
 }
@@ -181,8 +184,8 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::PrepareShared(std::string
         compute);
   }
   const JobChange change = std::exchange(call.source.change, {});
-  const absl::StatusOr<std::optional<Subject>> second =
-      FindSecond(std::exchange(call.source.second, {}), call.faults, Names::kSimilar);
+  const absl::StatusOr<std::optional<Subject>> second = FindSecond(
+      std::exchange(call.source.second, {}), call.faults, kSecondOfChange, Names::kSimilar);
   if (!second.ok()) return second.status();
   return Prepare<Answer>(
       method, std::move(call),
@@ -245,12 +248,16 @@ absl::StatusOr<Computation<DiagnoseJobAnswer>> PredictionHandler::DiagnoseJob(
 
 absl::StatusOr<Computation<OptimizeJobAnswer>> PredictionHandler::OptimizeJob(
     OptimizeJobCall call) const {
+  const absl::StatusOr<std::optional<Subject>> second =
+      FindSecond(std::exchange(call.second, {}), call.faults, kSecondOfMemory, Names::kSimilar);
+  if (!second.ok()) return second.status();
+  const Subject* const told = second->has_value() ? &**second : nullptr;
   return Prepare<OptimizeJobAnswer>(
       "OptimizeJob", std::move(call),
-      [](const Profile& profile, const StrategyDraft& draft) {
-        return ResolveStrategies(profile, draft);
+      [&](const Profile& profile, const StrategyDraft& draft) {
+        return ResolveStrategies(profile, draft, told == nullptr ? nullptr : &told->profile);
       },
-      stepcast::OptimizeJob);
+      stepcast::OptimizeJob, told == nullptr ? "" : told->digest);
 }
 
 absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call,
@@ -263,7 +270,7 @@ absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall ca
   if (call.source.change.global_batch_size.has_value()) {
     change = std::exchange(call.source.change, {});
     absl::StatusOr<std::optional<Subject>> found =
-        FindSecond(std::exchange(call.source.second, {}), call.faults, names);
+        FindSecond(std::exchange(call.source.second, {}), call.faults, kSecondOfChange, names);
     if (!found.ok()) return found.status();
     second = *std::move(found);
   }

@@ -125,10 +125,10 @@ class PredictionHandler {
   // The profile of a source without its change; `prefix`: of the two fields that may name it.
   absl::StatusOr<Subject> FindRecorded(ProfileOrigin source, const std::vector<Fault>& faults,
                                        const std::string& prefix, Names names) const;
-  // The second recording of a change; none was given: none.
+  // A second recording, by the beginning of its two fields; none was given: none.
   absl::StatusOr<std::optional<Subject>> FindSecond(ProfileOrigin second,
                                                     const std::vector<Fault>& faults,
-                                                    Names names) const;
+                                                    const char* prefix, Names names) const;
   // Finds the profile, checks the request with `resolve`, and leaves `compute` to be done.
   // `beside`: digest of another profile that the answer depends on.
   template <typename Answer, typename Call, typename Resolve, typename Compute>

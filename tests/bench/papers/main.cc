@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/bench/papers/all_reduce_scaling.h"
+#include "tests/bench/papers/dpro_memory.h"
 #include "tests/bench/papers/enforced_order.h"
 #include "tests/bench/papers/libra_paper.h"
 #include "tests/bench/papers/scaling.h"
@@ -72,6 +73,8 @@ void PrintAll() {
       "communication",
       LibraBreakdownTable());
   Print("LIBRA: Fig. 9, throughput of a node over that of a single one", LibraScalingTable());
+  Print("dPRO: Table 3, memory with batches of 32", Table3(MeasureTable3()));
+  Print("dPRO: Table 4, memory passes of BERT Base on 16 GPUs", Table4(MeasureTable4()));
   std::vector<ScalingCurves> plain = MeasureScaling({});
   std::vector<ScalingCurves> inception = plain;
   // Parsing as long as a ninth of the transfer at 1 Gbit/s: the example of ICPE 2020, section 4.3.

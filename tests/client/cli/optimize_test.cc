@@ -57,7 +57,7 @@ TEST(StrategyTextTest, OpensWithTheReasonAndShowsWhatWasComparedAndTheGroups) {
       before_bytes: 2097152
       after_bytes: 1048576
       parameter_bytes: 524288
-      tried { pass: RECOMPUTATION bytes: 1048576 step_seconds: 0.25 }
+      tried { pass: RECOMPUTATION bytes: 1048576 step_seconds: 0.25 recomputes: "9 cheap outputs" }
       tried { pass: GRADIENT_ACCUMULATION bytes: 1048576 why_not: "needs 9 GB" }
       assumptions: "everything is kept"
     }
@@ -86,7 +86,7 @@ TEST(StrategyTextTest, OpensWithTheReasonAndShowsWhatWasComparedAndTheGroups) {
             "accepted; 9 of one tensor\n"
             "\n"
             "memory: 2.000 MiB, now 1.000 MiB, of which 512.0 KiB parameters and their state\n"
-            "tried: RECOMPUTATION: a step of 250.0 ms\n"
+            "tried: RECOMPUTATION of 9 cheap outputs: 1.000 MiB, a step of 250.0 ms\n"
             "tried: GRADIENT_ACCUMULATION: needs 9 GB\n"
             "assumed: everything is kept\n"
             "warning: careful\n");

@@ -26,6 +26,7 @@ TEST(StrategyConvertTest, OptimizeJobCarriesEverything) {
   memory.mutable_kept_outputs(0)->set_bytes(12);
   memory.set_parameter_copies(3);
   memory.set_half_batch_share(0.625);
+  memory.set_second_profile("profiles/q");
   wire.mutable_time_budget()->set_seconds(9);
   const OptimizeJobCall call = FromWire(wire);
   EXPECT_EQ(std::get<std::string>(call.source.recorded), "profiles/p");
@@ -44,6 +45,9 @@ TEST(StrategyConvertTest, OptimizeJobCarriesEverything) {
   EXPECT_EQ(call.draft.memory->kept_outputs[0].bytes, 12);
   EXPECT_EQ(call.draft.memory->parameter_copies, 3);
   EXPECT_EQ(call.draft.memory->half_batch_share, 0.625);
+  EXPECT_EQ(std::get<std::string>(call.second), "profiles/q");
+  memory.mutable_second_inline_profile()->set_batch_size(5);
+  EXPECT_EQ(std::get<ProfileInput>(FromWire(wire).second).draft.batch_size, 5);
   EXPECT_EQ(call.time_budget_seconds, 9);
   EXPECT_TRUE(call.faults.empty());
   wire.mutable_options()->set_start(static_cast<v1::SimulationOptions::Start>(51));
@@ -55,6 +59,7 @@ TEST(StrategyConvertTest, WhatIsUnsetIsUnset) {
   EXPECT_FALSE(call.draft.fused_share.has_value());
   EXPECT_FALSE(call.draft.max_partitions.has_value());
   EXPECT_FALSE(call.draft.memory.has_value());
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(call.second));
   EXPECT_EQ(call.draft.shortcuts, SearchShortcuts{});
 }
 
@@ -79,12 +84,12 @@ StrategyAnswer SomeStrategy() {
                                .after = {.parameter_bytes = 5, .output_bytes = 2},
                                .budget_bytes = 9,
                                .pass = MemoryPass::kRecomputation,
-                               .segments = 2,
                                .recomputed = {"forward/x"},
                                .tried = {{.pass = MemoryPass::kGradientAccumulation,
                                           .memory = {.parameter_bytes = 5, .output_bytes = 3},
                                           .step_seconds = 0.75,
-                                          .why_not = "slow"}},
+                                          .why_not = "slow",
+                                          .recomputes = "segments"}},
                                .assumptions = {"assumed"}};
   answer.search = {.rounds = 1,
                    .accepted = 2,
@@ -139,6 +144,7 @@ TEST(StrategyConvertTest, AStrategyCarriesEverything) {
   EXPECT_EQ(wire.memory().tried(0).bytes(), 8);
   EXPECT_EQ(wire.memory().tried(0).step_seconds(), 0.75);
   EXPECT_EQ(wire.memory().tried(0).why_not(), "slow");
+  EXPECT_EQ(wire.memory().tried(0).recomputes(), "segments");
   EXPECT_THAT(wire.memory().assumptions(), ElementsAre("assumed"));
   EXPECT_EQ(wire.search().rounds(), 1);
   EXPECT_EQ(wire.search().accepted(), 2);
