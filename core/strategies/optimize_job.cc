@@ -13,7 +13,6 @@
 #include "core/base/index.h"
 #include "core/predict/point_set.h"
 #include "core/strategies/baselines.h"
-#include "core/strategies/recomputation.h"
 #include "core/tune/method_trials.h"
 
 namespace stepcast {
@@ -50,7 +49,9 @@ class StrategyAdviser {
   absl::StatusOr<StrategyAnswer> Advise() && {
     answer_.shortcuts = query_.shortcuts;
     if (absl::Status status = SimulateAsRecorded(); !status.ok()) return status;
-    absl::StatusOr<MemoryPlan> plan = ChoosePass();
+    absl::StatusOr<MemoryPlan> plan = ChooseMemoryPass(
+        recorded_, query_, stop_, [this](const Profile& job) { return ShortStepSeconds(job); },
+        answer_.memory);
     if (!plan.ok()) return plan.status();
     plan_.emplace(*std::move(plan));
     if (absl::Status status = FindStrategy(); !status.ok()) return status;
@@ -87,122 +88,6 @@ class StrategyAdviser {
     if (!index.ok() || !points.RunAll(stop_, executor_).ok()) return 0;
     answer_.simulation.Add(points.Statistics());
     return points.Summarize(*index).step_time.mean;
-  }
-
-  // The job that fits the budget and takes the shortest step; as recorded where that fits.
-  absl::StatusOr<MemoryPlan> ChoosePass() {
-    MemoryPlan as_is{.pass = MemoryPass::kNone, .profile = recorded_, .memory = {}};
-    if (!query_.memory.has_value()) return as_is;
-    const MemoryModel& model = *query_.memory;
-    as_is.memory = EstimateMemory(recorded_, model);
-    MemoryReport& report = answer_.memory.emplace();
-    report.before = as_is.memory;
-    report.budget_bytes = query_.memory_budget_bytes;
-    const Recomputation again(recorded_, model);
-    AssumeOf(model, again, report);
-    if (!query_.memory_budget_bytes.has_value() ||
-        as_is.memory.bytes() <= static_cast<double>(*query_.memory_budget_bytes)) {
-      report.after = as_is.memory;
-      return as_is;
-    }
-    const auto budget = static_cast<double>(*query_.memory_budget_bytes);
-    std::optional<MemoryPlan> best;
-    for (const Recomputed what : {Recomputed::kCheapOutputs, Recomputed::kSegments}) {
-      absl::StatusOr<MemoryPlan> plan = again.Fitting(what, budget, stop_);
-      if (!plan.ok() && !absl::IsFailedPrecondition(plan.status())) return plan.status();
-      Consider(MemoryPass::kRecomputation, std::move(plan), best);
-      if (absl::Status status = stop_(); !status.ok()) return status;
-    }
-    Consider(MemoryPass::kGradientAccumulation,
-             Accumulate(recorded_, model, query_.half_batch_shares), best);
-    if (!best.has_value()) return Unreachable();
-    report.pass = best->pass;
-    report.recomputed = best->recomputed;
-    report.after = best->memory;
-    return *std::move(best);
-  }
-
-  // What was tried goes into the report; the best so far, if any, is replaced by what is faster.
-  void Consider(MemoryPass pass, absl::StatusOr<MemoryPlan> plan, std::optional<MemoryPlan>& best) {
-    MemoryReport& report = *answer_.memory;
-    TriedMemoryPass tried{.pass = pass, .memory = {}};
-    if (!plan.ok()) {
-      tried.why_not = std::string(plan.status().message());
-      report.tried.push_back(std::move(tried));
-      return;
-    }
-    tried.memory = plan->memory;
-    tried.recomputes = plan->recomputes;
-    if (plan->memory.bytes() > static_cast<double>(*report.budget_bytes)) {
-      tried.why_not = absl::StrFormat("needs %.4g GB", plan->memory.bytes() / kGigabyte);
-    } else {
-      tried.step_seconds = ShortStepSeconds(plan->profile);
-      if (!best.has_value() || tried.step_seconds < best_seconds_) {
-        best.emplace(*std::move(plan));
-        best_seconds_ = tried.step_seconds;
-      }
-    }
-    report.tried.push_back(std::move(tried));
-  }
-
-  absl::Status Unreachable() const {
-    const MemoryReport& report = *answer_.memory;
-    double least = report.before.bytes();
-    std::string why;
-    for (const TriedMemoryPass& tried : report.tried) {
-      if (tried.memory.bytes() > 0) least = std::min(least, tried.memory.bytes());
-      absl::StrAppend(&why, "; ", NameOf(tried.pass), tried.recomputes.empty() ? "" : " of ",
-                      tried.recomputes, ": ", tried.why_not);
-    }
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition,
-        absl::StrFormat("memory.budget_bytes is %d, but a step needs %.0f bytes, and the least "
-                        "that recomputation or gradient accumulation brings it to is %.0f%s",
-                        *report.budget_bytes, report.before.bytes(), least, why),
-        {.reason = "MEMORY_BUDGET_UNREACHABLE",
-         .metadata = {{"budget_bytes", absl::StrCat(*report.budget_bytes)},
-                      {"least_bytes", absl::StrFormat("%.0f", least)}}});
-  }
-
-  void AssumeOf(const MemoryModel& model, const Recomputation& again, MemoryReport& report) const {
-    report.assumptions.push_back(KeptText());
-    report.assumptions.push_back(absl::StrFormat(
-        "%g copies of every parameter (itself, its gradient and the optimizer's state), of the "
-        "size of its gradient",
-        model.parameter_copies));
-    report.assumptions.push_back(absl::StrCat(
-        UndonePairsOf(recorded_).empty()
-            ? "gradients of outputs are not counted, since what keeps them has no backward/NAME"
-            : "while an operation is undone, the gradients of its output and of the one before it "
-              "are held",
-        "; workspaces of kernels, buckets and fragmentation are not counted"));
-    if (again.Most(Recomputed::kSegments) > 1) {
-      report.assumptions.push_back(
-          "what is computed again takes as long as it did, and starts from the one kept output "
-          "before it: connections that skip it are not counted");
-    }
-    if (again.Most(Recomputed::kCheapOutputs) > 0 && recorded_.framework() == kZooFramework) {
-      report.assumptions.push_back(
-          "what is cheap takes the time of its arithmetic alone, as all of the zoo does: a device "
-          "that moves its bytes takes longer (BERT Base of dPRO's Table 4 by 12 % of a step)");
-    }
-    report.assumptions.push_back(query_.half_batch_told);
-  }
-
-  // The source of what operations keep.
-  const char* KeptText() const {
-    if (query_.memory_is_requests)
-      return "operations keep what memory.kept_outputs says until all after them are undone";
-    if (recorded_.framework() == kZooFramework) {
-      return "every layer's output is kept in float32, of the zoo's shapes, until its backward "
-             "operation has ended";
-    }
-    if (recorded_.framework() == kPytorchFramework) {
-      return "the forward pass keeps what autograd saves of the operations that were recorded, by "
-             "the shapes of their inputs, each tensor once: an input is the latest tensor of its "
-             "shape that nothing has read yet";
-    }
-    return "operations keep the profile's kept_bytes until all after them are undone";
   }
 
   // The groups of a tuned strategy, as a strategy of the planned job.
@@ -657,7 +542,6 @@ class StrategyAdviser {
   const KnownRuns known_;
   StrategyAnswer answer_;
   std::optional<MemoryPlan> plan_;
-  double best_seconds_ = 0;  // of a short simulation with the best memory pass so far
   std::vector<double> base_runs_;
   std::vector<Alternative> alternatives_;  // what was compared, in its order
   SimulationStatistics base_statistics_;

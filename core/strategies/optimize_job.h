@@ -17,7 +17,7 @@
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/predict/throughput.h"
-#include "core/strategies/memory.h"
+#include "core/strategies/memory_choice.h"
 #include "core/strategies/strategy_query.h"
 #include "core/strategies/strategy_search.h"
 #include "core/tune/communication_tuning.h"
@@ -49,25 +49,6 @@ struct ComparedStrategy {
   Gain gain;  // over the job as recorded
   // Operations are fused at a cost that the query's fused_share says, and nobody measured.
   bool rests_on_share = false;
-};
-
-// A way to need less memory that was looked at.
-struct TriedMemoryPass {
-  MemoryPass pass = MemoryPass::kNone;
-  MemoryEstimate memory;
-  double step_seconds = 0;  // 0: it does not fit, or cannot be done
-  std::string why_not;      // empty: it fits
-  std::string recomputes;   // of kRecomputation, in words, where it can be done
-};
-
-struct MemoryReport {
-  MemoryEstimate before;
-  MemoryEstimate after;
-  std::optional<int64_t> budget_bytes;
-  MemoryPass pass = MemoryPass::kNone;
-  std::vector<std::string> recomputed;  // of kRecomputation, in the order of the forward pass
-  std::vector<TriedMemoryPass> tried;
-  std::vector<std::string> assumptions;  // sentences
 };
 
 struct StrategyAnswer {
