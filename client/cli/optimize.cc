@@ -65,7 +65,7 @@ class OptimizeQuestion : public Question {
         "outputs again or by halving the batch",
         [](const std::string& text) { return ParseBytes(text); },
         [this](int64_t bytes) { request_.mutable_memory()->set_budget_bytes(bytes); });
-    CLI::Option* const share = AddValueOption<double>(
+    CLI::Option* const half = AddValueOption<double>(
         *app, "--half-batch-share", "SHARE",
         "The time of half a batch over that of the whole one (default 0.57)",
         [this](double share) { request_.mutable_memory()->set_half_batch_share(share); });
@@ -75,7 +75,7 @@ class OptimizeQuestion : public Question {
         "a batch takes of each computation",
         SecondRecording<v1::StrategyMemory>,
         [this](const v1::StrategyMemory& second) { request_.mutable_memory()->MergeFrom(second); })
-        ->excludes(share);
+        ->excludes(half);
     app->add_option_function<std::vector<std::string>>(
            "--without", [this](const auto& names) { SwitchOff(names); },
            "A shortcut of the search to do without; may be repeated")

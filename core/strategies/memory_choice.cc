@@ -14,6 +14,8 @@ namespace stepcast {
 namespace {
 
 constexpr double kBytesOfGigabyte = 1e9;
+// A step that is shorter by less is as short: what computes less again, and was tried first, stays.
+constexpr double kShorter = 1 - 1e-3;
 
 // Of those that fit, so far.
 struct BestPlan {
@@ -100,7 +102,7 @@ void Consider(MemoryPass pass, absl::StatusOr<MemoryPlan> plan,
   } else {
     tried.step_seconds = seconds_of(plan->profile);
     const bool is_known = tried.step_seconds > 0;
-    if (!best.plan.has_value() || (is_known && tried.step_seconds < best.seconds)) {
+    if (!best.plan.has_value() || (is_known && tried.step_seconds < kShorter * best.seconds)) {
       best.plan.emplace(*std::move(plan));
       best.seconds = tried.step_seconds;
     }

@@ -338,10 +338,9 @@ absl::StatusOr<MemoryPlan> Recomputation::Write(Recomputed what,
                   .profile = *std::move(made),
                   .memory = {.parameter_bytes = parameter_bytes_, .output_bytes = PeakOf(runs)},
                   .recomputed = std::move(recomputed)};
-  plan.recomputes =
-      what == Recomputed::kSegments
-          ? absl::StrCat(runs.size() + 1, " segments, from one output each")
-          : absl::StrCat(plan.recomputed.size(), " cheap outputs, from the kept ones before them");
+  plan.recomputes = what == Recomputed::kSegments
+                        ? absl::StrCat(runs.size() + 1, " segments")
+                        : absl::StrCat(plan.recomputed.size(), " cheap outputs");
   return plan;
 }
 

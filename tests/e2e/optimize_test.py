@@ -163,7 +163,7 @@ class OptimizeTest(ServerTest):
         self.assertEqual(halved.strategy.memory_pass, PASS.GRADIENT_ACCUMULATION)
         # Every layer has a gradient, so none of them is cheap.
         self.assertIn("nothing cheap", saved.memory.tried[0].why_not)
-        self.assertEqual(saved.memory.tried[1].recomputes, "2 segments, from one output each")
+        self.assertEqual(saved.memory.tried[1].recomputes, "2 segments")
         for budget in (0, 48000000):
             with self.assertRaises(grpc.RpcError) as raised:
                 self.optimized(memory={"kept_outputs": outputs, "budget_bytes": budget})
@@ -207,7 +207,7 @@ class OptimizeTest(ServerTest):
             ({"second_inline_profile": training(batch=4), "half_batch_share": 0.6}, "memory.half_batch_share", "which?"),
             ({"second_inline_profile": training()}, "memory.second_profile", "its batch is 8 as well"),
             ({"second_inline_profile": stranger}, "memory.second_profile", "another job"),
-            ({"second_inline_profile": nameless}, "memory.second_inline_profile.operations[0].name", "empty"),
+            ({"second_inline_profile": nameless}, "memory.second_inline_profile.operations[0].name", "needs a name"),
             ({"second_profile": "nobody"}, "memory.second_profile", "nobody"),
         ):
             with self.assertRaises(grpc.RpcError) as raised:
@@ -223,7 +223,7 @@ class OptimizeTest(ServerTest):
         self.assertIn("memory.second_profile", details_of(raised.exception).violations)
 
     def test_what_is_cheap_is_computed_again_between_kept_outputs(self):
-        header = from_json(store.ImportProfileRequest(), {"header": {"model_zoo": {"model": "resnet18", "communication": "ALL_REDUCE", "batch_size": 8, "platform": {"bandwidth_bytes_per_second": 1e9}}, "profile_id": "cheap"}})
+        header = from_json(store.ImportProfileRequest(), {"header": {"model_zoo": {"model": "resnet18", "communication": "ALL_REDUCE", "batch_size": 64, "platform": {"bandwidth_bytes_per_second": 1e9}}, "profile_id": "cheap"}})
         self.server.profiles.ImportProfile(iter([header]), timeout=PATIENCE_SECONDS)
 
         def asked(**memory):
@@ -238,9 +238,9 @@ class OptimizeTest(ServerTest):
         again = list(saved.strategy.recomputed)
         self.assertTrue(again)
         for name in again:
-            self.assertRegex(name, r"^forward/.*(bn\d|relu\d?|maxpool|downsample\.1)$")
+            self.assertRegex(name, r"^forward/.*(bn\d|relu\d?|maxpool|avgpool)$")
         cheap, segments, halves = saved.memory.tried
-        self.assertEqual(cheap.recomputes, f"{len(again)} cheap outputs, from the kept ones before them")
+        self.assertEqual(cheap.recomputes, f"{len(again)} cheap outputs")
         self.assertLess(cheap.step_seconds, segments.step_seconds)
         self.assertLess(segments.step_seconds, halves.step_seconds)
         self.assertTrue([text for text in saved.memory.assumptions if "arithmetic alone" in text])
