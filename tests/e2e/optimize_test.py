@@ -415,6 +415,34 @@ class OptimizeCommandTest(ServerTest):
             strategy = json.loads(told[0][1])
             self.assertEqual(sum((group["operations"] for group in strategy["tensors"]), []), [f"all_reduce/{i}" for i in (5, 4, 3, 2, 1, 0)])
 
+    def test_a_second_recording_tells_the_command_what_half_a_batch_takes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = {name: os.path.join(folder, f"{name}.json") for name in ("job", "quarter", "kept")}
+            outputs = [{"operation": f"forward/{i}", "bytes": 10000000} for i in range(6)]
+            for name, content in (("job", training()), ("quarter", training(batch=2, forward=3, backward=5)), ("kept", {"memory": {"keptOutputs": outputs}})):
+                with open(paths[name], "w", encoding="utf-8") as file:
+                    json.dump(content, file)
+            stored = self.server.profiles.CreateProfile(from_json(store.CreateProfileRequest(), {"profile": training(batch=2, forward=3, backward=5), "profile_id": "quarter"})).name
+
+            def asked(*flags):
+                command = [os.environ["STEPCAST"], "optimize", paths["job"], "--workers", "2", "--latency", "10us", "--as-recorded", "--steps", "60", "--costs", paths["kept"], "--memory-budget", "93MB", *flags]
+                return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+
+            local = asked("--local", "--half-batch-recording", paths["quarter"])
+            self.assertEqual(local.returncode, 0, local.stderr)
+            self.assertIn("assumed: half a batch, by operation: Computation with 4 examples", local.stdout)
+            remote = asked("--server", self.server.address, "--half-batch-recording", stored)
+            self.assertEqual((remote.returncode, remote.stdout), (0, local.stdout), remote.stderr)
+            self.assertIn("half a batch takes 0.75 of the time", asked("--local", "--half-batch-share", "0.75").stdout)
+            for flags, words in (
+                (("--half-batch-recording", paths["job"]), "--half-batch-recording: its batch is 8 as well"),
+                (("--half-batch-share", "0"), "--half-batch-share: 0 is not above 0"),
+                (("--half-batch-share", "0.5", "--half-batch-recording", paths["quarter"]), "excludes"),
+            ):
+                refused = asked("--local", *flags)
+                self.assertNotEqual(refused.returncode, 0)
+                self.assertIn(words, refused.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
