@@ -186,6 +186,10 @@ std::vector<Recomputation::Run> Recomputation::RunsOf(Recomputed what, int32_t c
 }
 
 double Recomputation::PeakOf(const std::vector<Run>& runs) const {
+  std::vector<double> inputs(parts_.size(), 0);  // by the part whose output it is
+  for (const Run& run : runs) {
+    if (run.first > 0) inputs[run.first - 1] = InputBytes(run);
+  }
   double held = other_bytes_;
   double peak = held;
   double before = 0;  // of the gradient of the part before
@@ -195,8 +199,8 @@ double Recomputation::PeakOf(const std::vector<Run>& runs) const {
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     double ended = 0;
+    held += inputs[i];
     if (run != runs.end() && i >= run->first) {
-      if (i == run->first) held += InputBytes(*run);
       again += part.kept_bytes;
     } else {
       held += part.kept_bytes;
