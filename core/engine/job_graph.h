@@ -30,7 +30,8 @@ struct NetworkSpec {
   enum class Sharing : uint8_t { kEqual, kFirstCome, kTurns };
 
   Sharing sharing = Sharing::kEqual;  // of the hub links
-  Span turn;  // with kTurns: the work that a hub's link does for one worker at a time, above 0
+  Span turn;  // with kTurns: the work that a link does for one flow at a time, above 0
+  bool from_workers = false;  // outbound: flows cross their worker's link before the hub's
   // By worker: what its own link carries, in 1/LinkLevel::kUnit of a hub's; empty: it never binds.
   std::vector<int64_t> worker_capacities;
   // One for each worker; those of hubs that a worker's link can carry all of never bind.

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
@@ -80,7 +81,8 @@ class PlainRun {
         running_(Index(worker_count_) * Index(lane_count_)),
         completions_(worker_count_),
         ended_(networks_.size()),
-        completed_(Index(lane_count_)),
+        // With networks that forward, a link's lane once more as delivered.
+        completed_(Index(kForwards ? 2 * lane_count_ : lane_count_)),
         ready_(Index(size_) + 1),  // one more for AddIf
         stopped_(Index(lane_count_)),
         // A lane gets on it once as completed and once for each operation that lines up.
@@ -107,6 +109,7 @@ class PlainRun {
     }
     if (slows_) virtual_ends_.resize(Index(worker_count_) * Index(first_link_));
     if (paces_) computes_.resize(Index(worker_count_), 0);
+    if constexpr (kForwards) on_their_way_.resize(running_.size());
   }
 
   absl::StatusOr<RunResult> Go() {
@@ -132,6 +135,11 @@ class PlainRun {
   }
 
  private:
+  // True if a lane may go on when the network has its chunk, before that is delivered.
+  static constexpr bool kForwards = requires(N network, Instant now, std::vector<int32_t>& flows) {
+    network.TakeDelivered(now, flows);
+  };
+
   // The work that takes about the time of one completed chunk: pending counts copied, and links and
   // flows looked at in sharing.
   static constexpr OpIndex kCopiesPerUnit = 64;
@@ -154,6 +162,11 @@ class PlainRun {
   struct Running {
     Chunk chunk;
     Instant start;
+  };
+  // The chunks of a lane that its network has and has not delivered, in their order.
+  struct OnTheirWay {
+    std::deque<Running> chunks;
+    Instant last;  // delivery
   };
   // The flow of a link: worker x `lanes` + `index`, of a network.
   struct Route {
@@ -215,14 +228,25 @@ class PlainRun {
 
   void TakeEndedFlows(size_t network) {
     if (next_end_[network] != now_) return;
-    networks_[network].TakeEnded(now_, ended_[network]);
-    ended_flows_ += ended_[network].size();
+    if constexpr (kForwards) {
+      networks_[network].TakeEnded(now_, handed_over_);
+      networks_[network].TakeDelivered(now_, ended_[network]);
+      // A worker's lanes are taken the last noted first: what is handed over before what arrives.
+      for (const int32_t flow : ended_[network]) NoteDelivery(LaneOf(network, flow));
+      for (const int32_t flow : handed_over_) NoteCompletion(LaneOf(network, flow));
+      handed_over_.clear();
+      ended_[network].clear();
+    } else {
+      networks_[network].TakeEnded(now_, ended_[network]);
+      ended_flows_ += ended_[network].size();
+    }
     touched_[network] = 1;
   }
 
   // The commonest instants: one computation ends, or one flow, and nothing else. False, and nothing
   // done, where it is another.
   bool RunOneCompletion() {
+    if constexpr (kForwards) return false;
     const bool computation = events_.TopKey() == now_.ticks;
     if (ended_flows_ + static_cast<size_t>(computation) != 1) return false;
     WorkerLane which;
@@ -288,14 +312,32 @@ class PlainRun {
   }
 
   void NoteCompletion(WorkerLane which) { completions_.Note(which.worker, which.lane); }
+  void NoteDelivery(WorkerLane which) {
+    completions_.Note(which.worker, lane_count_ + which.lane);
+  }
 
   // All rounds of one worker at this instant: from completed_ and ready_ until nothing more ends.
   void RunRounds(int32_t worker) {
     Running* const running = RunningOf(worker);
     do {
-      for (const LaneIndex lane : completed_) Complete(worker, lane, running[lane]);
+      for (const LaneIndex lane : completed_) {
+        if constexpr (kForwards) {
+          if (lane >= lane_count_) {
+            Deliver(worker, lane - lane_count_);
+            continue;
+          }
+          free_.Add(lane);
+          if (lane >= first_link_) {
+            HandOver(worker, lane, running[lane]);
+            continue;
+          }
+        }
+        Complete(worker, lane, running[lane]);
+      }
       if (completed_.size() > 1) std::sort(ready_.begin(), ready_.end());
-      for (const LaneIndex lane : completed_) free_.Add(lane);
+      if constexpr (!kForwards) {
+        for (const LaneIndex lane : completed_) free_.Add(lane);
+      }
       completed_.Clear();
       LineUpAll(worker);
       for (const LaneIndex lane : free_) ServeNext(worker, lane);
@@ -432,6 +474,25 @@ class PlainRun {
     if (const Chunk next = queues_.Pop(worker, lane)) Start(worker, lane, next);
   }
 
+  // The lane's network has all of the chunk.
+  void HandOver(int32_t worker, LaneIndex lane, Running& running) {
+    CheckStop(1);
+    on_their_way_[Index(worker) * Index(lane_count_) + Index(lane)].chunks.push_back(running);
+    const Chunk chunk = std::exchange(running.chunk, Chunk{});
+    if (chunk.service + 1 < ProgramOf(workers_[Index(worker)]).work(chunk.op).services)
+      stopped_.Add(chunk);
+  }
+
+  // The first of the lane's chunks that are on their way has arrived, and counts as begun when the
+  // one before had.
+  void Deliver(int32_t worker, LaneIndex lane) {
+    OnTheirWay& of = on_their_way_[Index(worker) * Index(lane_count_) + Index(lane)];
+    Running first = of.chunks.front();
+    of.chunks.pop_front();
+    first.start = std::max(first.start, std::exchange(of.last, now_));
+    Complete(worker, lane, first);
+  }
+
   void Complete(int32_t worker, LaneIndex lane, Running& running) {
     CheckStop(1);
     const Chunk chunk = std::exchange(running.chunk, Chunk{});
@@ -447,7 +508,7 @@ class PlainRun {
     }
     const Program& program = ProgramOf(state);
     if (lane >= first_link_ && chunk.service + 1 < program.work(chunk.op).services) {
-      stopped_.Add(chunk);
+      if constexpr (!kForwards) stopped_.Add(chunk);
       return;
     }
     int32_t* const pending = PendingOf(worker);
@@ -593,6 +654,7 @@ class PlainRun {
   std::vector<WorkerState> workers_;
   std::unique_ptr<int32_t[]> pending_;    // dependencies left, by worker and operation
   std::vector<Running> running_;          // by worker and lane
+  std::vector<OnTheirWay> on_their_way_;  // likewise, where networks forward
   std::vector<WorkerLane> lane_of_slot_;  // of processors
   std::vector<int64_t> virtual_ends_;     // of processors, on their worker's clock, where it slows
   std::vector<uint8_t> computes_;         // by worker, where joint operations have paces
@@ -605,6 +667,7 @@ class PlainRun {
   std::vector<IndexedHeap::Slot> events_now_;
   Completions completions_;
   std::vector<std::vector<int32_t>> ended_;  // flows, by network; empty between instants
+  std::vector<int32_t> handed_over_;         // likewise, of one network
   std::vector<int32_t> joint_ended_;         // slots; empty between instants
   std::vector<int32_t> settled_;  // workers, perhaps several times; where transfers slow them down
   size_t ended_flows_ = 0;        // of all networks

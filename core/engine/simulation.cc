@@ -19,6 +19,7 @@
 #include "core/network/max_min_network.h"
 #include "core/network/path_network.h"
 #include "core/network/turns_link.h"
+#include "core/network/turns_network.h"
 
 namespace stepcast {
 
@@ -119,7 +120,17 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
   }
   const NetworkSpec::Sharing sharing =
       job.networks.empty() ? NetworkSpec::Sharing::kEqual : job.networks.front().sharing;
-  assert(sharing != NetworkSpec::Sharing::kTurns || (has_one_hub && hubs_alone_bind));
+  const bool forwards =
+      sharing == NetworkSpec::Sharing::kTurns && !(has_one_hub && hubs_alone_bind);
+  if (forwards) {
+    return RunPlain(job, options, stop, [&](int32_t i) {
+      const NetworkSpec& network = job.networks[Index(i)];
+      return TurnsNetwork({.hubs = hubs_of(i),
+                           .turn = network.turn,
+                           .from_workers = network.from_workers},
+                          network.CapacitiesOf(workers, hubs_of(i)));
+    });
+  }
   const bool in_phases = hubs_alone_bind || sharing == NetworkSpec::Sharing::kEqual;
   if (in_phases && options.fastest_path != EnginePath::kPlain && options.scaling == nullptr &&
       job.StepsStandAlone()) {

@@ -467,12 +467,6 @@ class ScenarioResolver {
     if (turns == nullptr) return;
     servers_.link_sharing = Turns{.bytes = CheckedBytes("parameter_servers.turns.bytes",
                                                         turns->bytes.value_or(kTurnBytes), 1)};
-    // Two servers' turns can meet on one worker's link, where real queues hold segments back
-    // without holding the servers up. That is not modelled.
-    if (servers_.servers > 1) {
-      faults_.Add("parameter_servers.turns",
-                  absl::StrCat("are of one parameter server, not of ", servers_.servers));
-    }
   }
 
   // True if the link of the server was a real one, which takes segments from one worker after the
@@ -611,14 +605,6 @@ class ScenarioResolver {
     const double factor = group.compute_speed_factor.value_or(1);
     const double bandwidth = RateOf(group);
     CheckLeftOf(group.bandwidth_bytes_per_second.value_or(0));
-    if (scenario_.has_servers() &&
-        std::holds_alternative<Turns>(scenario_.servers().link_sharing) &&
-        bandwidth < scenario_.bandwidth_bytes_per_second) {
-      faults_.Add(
-          path + ".bandwidth_bytes_per_second",
-          absl::StrCat(bandwidth, " is below the server's ", scenario_.bandwidth_bytes_per_second,
-                       ", and turns on such links are not modelled"));
-    }
     if (group.count < 1) faults_.Add(path + ".count", absl::StrCat(group.count, " is below 1"));
     if (!(factor >= kMinComputeSpeedFactor && factor <= kMaxComputeSpeedFactor)) {
       faults_.Add(path + ".compute_speed_factor",

@@ -140,7 +140,7 @@ struct Coverage {
   int uploads_while_downloading = 0, beyond_required = 0, other_roots = 0, downloads_that_wait = 0,
       forward_references = 0;
   int first_come = 0, waits_for_links = 0, arrivals_together = 0, first_come_on_two_links = 0;
-  int turns = 0, turns_ended = 0, newcomers_first = 0;
+  int turns = 0, turns_ended = 0, newcomers_first = 0, waits_at_second = 0;
   int amplified = 0, turned = 0;
 };
 
@@ -224,6 +224,7 @@ void CountEvents(const NaiveResult& result, Coverage& coverage) {
   coverage.waits_for_links += events.waits_for_links > 0 ? 1 : 0;
   coverage.turns_ended += events.turns_ended > 0 ? 1 : 0;
   coverage.newcomers_first += events.newcomers_first > 0 ? 1 : 0;
+  coverage.waits_at_second += events.waits_at_second > 0 ? 1 : 0;
   coverage.arrivals_together += events.arrivals_together > 0 ? 1 : 0;
   coverage.sums_awaited += events.sums_awaited > 0 ? 1 : 0;
   coverage.uploads_while_downloading += events.uploads_while_downloading > 0 ? 1 : 0;
@@ -275,6 +276,7 @@ void ExpectCovered(const Coverage& coverage) {
   EXPECT_GE(coverage.turns, 10);
   EXPECT_GE(coverage.turns_ended, 10);
   EXPECT_GE(coverage.newcomers_first, 4);
+  EXPECT_GE(coverage.waits_at_second, 8);
   EXPECT_GE(coverage.arrivals_together, 12);
   EXPECT_LE(coverage.amplified, kMaxAmplified);
   EXPECT_LE(coverage.turned, kMaxTurned);

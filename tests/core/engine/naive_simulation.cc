@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "tests/core/engine/naive_graph.h"
+#include "tests/core/engine/naive_turns.h"
 #include "tests/core/network/exact_max_min.h"
 
 namespace stepcast::testing {
@@ -33,6 +34,10 @@ struct Chunk {
 struct Lane {
   std::list<Stream> queue;  // in order of arrival
   std::optional<Chunk> running;
+  // Where links forward: what they have of this lane, and how many of the first of it are there.
+  std::list<Chunk> on_its_way;
+  int arrived = 0;
+  Exact last_arrival_ns;
 };
 
 // The worker that has the turn on a server's link in one direction, and those that come next.
@@ -65,6 +70,7 @@ class NaiveSimulation {
   NaiveSimulation(const Profile& profile, const Scenario& scenario, const NaiveOptions& options)
       : graph_(MakeNaiveGraph(profile, scenario)), scenario_(scenario), options_(options) {
     for (int w = 0; w < scenario.workers; ++w) workers_.push_back(MakeWorker(w));
+    MakeForwardingLinks();
   }
 
   NaiveResult Run() {
@@ -96,6 +102,24 @@ class NaiveSimulation {
     return worker;
   }
 
+  // In turns, where flows may wait at two links.
+  void MakeForwardingLinks() {
+    const auto* const turns = std::get_if<Turns>(&scenario_.servers().link_sharing);
+    if (turns == nullptr) return;
+    NaiveTurns::Rules rules{
+        .servers = scenario_.servers().servers,
+        .server_rate = Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond,
+        .turn_bytes = turns->bytes};
+    for (const Worker& worker : workers_) rules.worker_rates.push_back(worker.bandwidth);
+    const bool has_slow = std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
+      return worker.bandwidth < rules.server_rate;
+    });
+    if (rules.servers == 1 && !has_slow) return;
+    forwarding_.emplace(Resource::kDownlink, rules);
+    rules.from_workers = true;
+    forwarding_.emplace(Resource::kUplink, rules);
+  }
+
   bool AllDone() const {
     return std::all_of(workers_.begin(), workers_.end(), [this](const Worker& worker) {
       return worker.ends.size() >= static_cast<size_t>(options_.steps_per_worker);
@@ -115,6 +139,9 @@ class NaiveSimulation {
     for (const Worker& worker : workers_) {
       if (worker.begun == 0) consider(worker.offset_ns - now_);
     }
+    for (const auto& [direction, links] : forwarding_) {
+      if (const std::optional<Exact> next = links.NextSpan()) consider(*next);
+    }
     for (auto& [which, line] : lines_) {
       if (line.serving.has_value())
         consider(line.bytes_left / RateOf(*line.serving, which, running));
@@ -124,6 +151,13 @@ class NaiveSimulation {
         line.bytes_left -= *span * RateOf(*line.serving, which, running);
     }
     for (const auto& [chunk, rate] : running) chunk->left -= *span * rate;
+    for (auto& [direction, links] : forwarding_) {
+      links.Advance(*span);
+      for (const auto& [w, server] : links.TakeHandedOver())
+        workers_[w].lanes.at({direction, server}).running->left = 0;
+      for (const auto& [w, server] : links.TakeDelivered())
+        workers_[w].lanes.at({direction, server}).arrived += 1;
+    }
     now_ += *span;
   }
 
@@ -144,6 +178,8 @@ class NaiveSimulation {
   // not.
   void GiveTurns() {
     if (!std::holds_alternative<Turns>(scenario_.servers().link_sharing)) return;
+    for (auto& [direction, links] : forwarding_) links.GiveTurns();
+    if (!forwarding_.empty()) return;
     for (const Resource direction : {Resource::kDownlink, Resource::kUplink}) {
       for (int server = 0; server < scenario_.servers().servers; ++server)
         GiveTurn({direction, server});
@@ -181,8 +217,9 @@ class NaiveSimulation {
                             which.first == Resource::kWorker ? worker.speed : Exact(1));
       }
     }
-    for (const Resource direction : {Resource::kDownlink, Resource::kUplink})
-      ShareLinks(direction, result);
+    for (const Resource direction : {Resource::kDownlink, Resource::kUplink}) {
+      if (forwarding_.empty()) ShareLinks(direction, result);
+    }
     return result;
   }
 
@@ -308,19 +345,16 @@ class NaiveSimulation {
     std::map<Lane*, std::set<size_t>> released_by;  // who made ready what goes there
     std::vector<std::pair<Lane*, Stream>> rejoining;
     for (auto& [which, lane] : worker.lanes) {
-      if (!lane.running.has_value() || lane.running->left != 0) continue;
-      const Chunk chunk = *lane.running;
-      lane.running.reset();
+      const std::optional<Chunk> ended = TakeEnded(which, lane, rejoining);
+      if (!ended.has_value()) continue;
+      const Chunk& chunk = *ended;
       chunks_.push_back({.worker = static_cast<size_t>(&worker - workers_.data()),
                          .step = worker.ends.size(),
                          .operation = chunk.stream.operation,
                          .service = chunk.service,
                          .start_ns = chunk.start_ns,
                          .end_ns = now_});
-      if (!chunk.ends_operation) {
-        rejoining.emplace_back(&lane, chunk.stream);
-        continue;
-      }
+      if (!chunk.ends_operation) continue;
       worker.unfinished.erase(chunk.stream.operation);
       worker.ended.insert({worker.ends.size(), chunk.stream.operation});
       for (auto& [operation, others] : worker.waiting) {
@@ -339,6 +373,25 @@ class NaiveSimulation {
       events_.stopped_at_arrival += released_by.contains(lane) ? 1 : 0;
       lane->queue.push_back(stream);
     }
+  }
+
+  // The lane's chunk that ends now, if any. A stream that is not done rejoins when the lane is free.
+  std::optional<Chunk> TakeEnded(const std::pair<Resource, int>& which, Lane& lane,
+                                 std::vector<std::pair<Lane*, Stream>>& rejoining) {
+    std::optional<Chunk> ended;
+    if (lane.running.has_value() && lane.running->left == 0) {
+      std::swap(ended, lane.running);
+      if (!ended->ends_operation) rejoining.emplace_back(&lane, ended->stream);
+    }
+    if (forwarding_.empty() || !IsTransfer(which.first)) return ended;
+    if (ended.has_value()) lane.on_its_way.push_back(*ended);
+    if (lane.arrived == 0) return std::nullopt;
+    lane.arrived -= 1;
+    Chunk arrived = lane.on_its_way.front();
+    lane.on_its_way.pop_front();
+    arrived.start_ns = std::max(arrived.start_ns, lane.last_arrival_ns);
+    lane.last_arrival_ns = now_;
+    return arrived;
   }
 
   Lane* LaneOf(Worker& worker, size_t operation) const {
@@ -420,6 +473,11 @@ class NaiveSimulation {
       lane.running->start_ns = now_;
       if (options_.disturbance_ns && lane.running->left > 0)
         Disturb(*lane.running, IsTransfer(which.first));
+      if (IsTransfer(which.first) && !forwarding_.empty()) {
+        forwarding_.at(which.first)
+            .Start({static_cast<size_t>(&worker - workers_.data()), which.second},
+                   lane.running->left);
+      }
       over_at_once = over_at_once || lane.running->left == 0;
       if (which.first == Resource::kUplink) CountEarlyUpload(worker);
     }
@@ -479,6 +537,11 @@ class NaiveSimulation {
 
   NaiveResult Conclude() const {
     NaiveResult result{.chunks = chunks_, .events = events_};
+    for (const auto& [direction, links] : forwarding_) {
+      result.events.turns_ended += links.turns_ended();
+      result.events.newcomers_first += links.newcomers_first();
+      result.events.waits_at_second += links.waits_at_second();
+    }
     std::vector<std::vector<Exact>> completions;
     for (const Worker& worker : workers_) {
       result.step_ends_ns.push_back(worker.ends);
@@ -497,6 +560,7 @@ class NaiveSimulation {
   const NaiveOptions& options_;
   std::vector<Worker> workers_;
   std::map<std::pair<Resource, int>, TurnLine> lines_;
+  std::map<Resource, NaiveTurns> forwarding_;  // by direction; empty: links hold back the sender
   Exact now_ = 0;
   std::vector<NaiveChunk> chunks_;
   NaiveEvents events_;

@@ -52,6 +52,7 @@ struct NaiveEvents {
                               // first come, counted at every instant
   int arrivals_together = 0;  // of those, behind one that arrived at the same instant
   int turns_ended = 0;        // on a link that is served in turns
+  int waits_at_second = 0;    // of pieces that one link has passed, for the turn of another flow
   int newcomers_first = 0;    // turns of a worker that was idle, with others that were not waiting
   int uploads_while_downloading = 0;
   int sums_awaited = 0;     // downloads that only a sum kept from their lane

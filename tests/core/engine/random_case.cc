@@ -195,9 +195,7 @@ class CaseMaker {
   void SetSharing(ScenarioDraft& asked) {
     if (sharing_random_.Below(4) == 0) {
       asked.servers().link_sharing = FirstCome{};
-    } else if (sharing_random_.Below(3) == 0 &&
-               asked.servers().servers.value_or(draft_.parameter_servers) == 1 &&
-               asked.worker_groups.empty()) {
+    } else if (sharing_random_.Below(3) == 0) {
       asked.servers().link_sharing = TurnsDraft{
           .bytes = round_ ? kRoundBytes >> sharing_random_.Below(3)
                           : static_cast<int64_t>(20'000 + sharing_random_.Below(300'000))};

@@ -8,7 +8,17 @@ WORKERS = (1, 2, 3, 4, 6, 8)
 # A mean of restarts is judged when its standard error is below this share of it, or after so many restarts.
 PRECISION = 0.02
 MOST_RESTARTS = 30
-KINDS = ("as recorded", "started together", "2 servers", "graph order", "one queue for all")
+SEVERAL_WORKERS = (2, 4, 8)
+SEVERAL_SERVERS = (2, 3, 4)
+# Besides the random one, in which a job is recorded.
+ORDERS = ("graph", "reverse", "tic", "tac")
+KINDS = (
+    "as recorded",
+    "started together",
+    *(f"{servers} servers" for servers in SEVERAL_SERVERS),
+    *(f"{order} order" for order in ORDERS),
+    "one queue for all",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +41,7 @@ class Point:
     @property
     def transfer_order(self):
         """As a scenario calls it: what was requested at random is replayed as it was recorded."""
-        return {"random": "RECORDED", "graph": "GRAPH"}[self.download_order]
+        return {"random": "RECORDED"}.get(self.download_order, self.download_order.upper())
 
     @property
     def link_sharing(self):
@@ -70,9 +80,7 @@ def points(models=MODELS, restarts=None, most_restarts=MOST_RESTARTS, kinds=KIND
     grid = [point(model, workers) for model in models for workers in WORKERS]
     grid += [point(model, workers, together=True) for model in models for workers in (2, 4, 8)]
     model = models[0]
-    others = [
-        point(model, 4, servers=2),
-        point(model, 3, download_order="graph"),
-        point(model, 4, first_come=True),
-    ]
+    others = [point(model, workers, servers=servers) for servers in SEVERAL_SERVERS for workers in (1, *SEVERAL_WORKERS)]
+    others += [point(model, workers, download_order=order) for order in ORDERS for workers in SEVERAL_WORKERS]
+    others.append(point(model, 4, first_come=True))
     return [one for one in grid + others if one.kind in kinds]
