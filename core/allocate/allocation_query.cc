@@ -97,7 +97,7 @@ std::vector<Scenario> ServerChoicesOf(const Profile& profile, const ScenarioDraf
   std::vector<Scenario> choices;
   for (int32_t servers = 1; servers <= max_servers; ++servers) {
     absl::StatusOr<Scenario> scenario =
-        ResolveRunnable(profile, WithServers(draft, servers, max_servers));
+        ResolveWithServers(profile, draft, servers, max_servers);
     faults.AddPart("scenario", scenario.status(),
                    {{"scenario.parameter_servers.servers", "max_parameter_servers"}});
     if (scenario.ok()) choices.push_back(*std::move(scenario));
@@ -141,8 +141,9 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   // A choice of servers does not make servers of collectives.
   const bool gives_servers = chooses_servers && !profile.has_collectives();
   absl::StatusOr<Scenario> one_worker =
-      ResolveRunnable(profile, gives_servers ? WithServers(any_workers, 1, 1) : any_workers,
-                      nullptr, {.pipelines = !shared.has_value()});
+      gives_servers
+          ? ResolveWithServers(profile, any_workers, 1, 1, {.pipelines = !shared.has_value()})
+          : ResolveRunnable(profile, any_workers, nullptr, {.pipelines = !shared.has_value()});
   faults.AddPart("scenario", one_worker.status());
   const bool meets_in_collectives =
       one_worker.ok() ? !one_worker->has_servers() : chooses_servers && profile.has_collectives();

@@ -458,7 +458,7 @@ class ScenarioResolver {
   void ResolveLinkSharing() {
     if (!asked_.link_sharing.has_value()) {
       scenario_.assumed.Add(Assumed::kLinkSharing);
-      if (TakesTurns()) servers_.link_sharing = Turns{};
+      servers_.link_sharing = UsualSharing(profile_, servers_.servers);
       return;
     }
     if (std::holds_alternative<FirstCome>(*asked_.link_sharing))
@@ -467,16 +467,6 @@ class ScenarioResolver {
     if (turns == nullptr) return;
     servers_.link_sharing = Turns{.bytes = CheckedBytes("parameter_servers.turns.bytes",
                                                         turns->bytes.value_or(kTurnBytes), 1)};
-  }
-
-  // True if the link of the server was a real one, which takes segments from one worker after the
-  // other, and turns can be simulated.
-  bool TakesTurns() const {
-    return profile_.knows_transfer_order() && servers_.servers == 1 &&
-           std::none_of(draft_.worker_groups.begin(), draft_.worker_groups.end(),
-                        [&](const WorkerGroup& group) {
-                          return RateOf(group) < scenario_.bandwidth_bytes_per_second;
-                        });
   }
 
   // A turn costs as much to simulate as an operation, and a small quantum makes any number of them.
@@ -632,6 +622,11 @@ class ScenarioResolver {
 };
 
 }  // namespace
+
+LinkSharing UsualSharing(const Profile& profile, int32_t /*servers*/) {
+  if (!profile.knows_transfer_order()) return EqualShares{};
+  return Turns{};
+}
 
 AllReduceDraft WithCluster(AllReduceDraft asked, const std::optional<ClusterDraft>& cluster) {
   if (!cluster.has_value()) return asked;

@@ -259,6 +259,10 @@ struct Scenario {
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };
 
+// The way in which workers share the links of so many servers where nothing says so: in turns if
+// the recording is of a real link, which takes segments from one worker after the other.
+LinkSharing UsualSharing(const Profile& profile, int32_t servers);
+
 // Bounds of compute_speed_factor: beyond them a unit was mistaken.
 inline constexpr double kMinComputeSpeedFactor = 1e-6;
 inline constexpr double kMaxComputeSpeedFactor = 1e6;

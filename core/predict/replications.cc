@@ -115,6 +115,8 @@ constexpr double kErrorOfCollectives = 0.003;
 constexpr double kErrorOfServers = 0.02;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
 constexpr double kDriftThatMatters = 0.02;
+// A smaller difference between ways of sharing links, as a share, is not worth a warning.
+constexpr double kSharingThatMatters = 0.1;
 
 // Of steps per second. The wider of two intervals: how runs differ from each other, and how much
 // each one's batches say that it may be off.
@@ -378,6 +380,9 @@ absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) cons
   if (index == 0 && graph_->worlds != nullptr) {
     if (absl::Status status = RunWorldsApart(summary, stop); !status.ok()) return status;
   }
+  if (index == 0 && SharingMatters()) {
+    if (absl::Status status = RunFirstCome(summary, stop); !status.ok()) return status;
+  }
   return summary;
 }
 
@@ -416,8 +421,26 @@ absl::Status Replications::RunWorldsApart(RunSummary& summary, StopCheck stop) c
   return absl::OkStatus();
 }
 
+absl::Status Replications::RunFirstCome(RunSummary& summary, StopCheck stop) const {
+  Scenario changed = scenario_;
+  changed.servers().link_sharing = FirstCome{};
+  const absl::StatusOr<RunResult> result =
+      RunOpening(changed, *graph_, World::kExpected, stop);
+  if (!result.ok()) return result.status();
+  summary.simulated_operations += result->simulated_operations;
+  if (summary.opening_steps_per_second > 0)
+    summary.first_come_ratio = OpeningRate(*result) / summary.opening_steps_per_second;
+  return absl::OkStatus();
+}
+
 bool Replications::LinkRateMatters() const {
   return scenario_.workers > 1 && scenario_.assumed.Has(Assumed::kLinkRate);
+}
+
+bool Replications::SharingMatters() const {
+  return scenario_.workers > 1 && scenario_.server_count() > 1 &&
+         scenario_.assumed.Has(Assumed::kLinkSharing) &&
+         std::holds_alternative<EqualShares>(scenario_.servers().link_sharing);
 }
 
 std::optional<InputError> Replications::OfInput() const {
@@ -455,6 +478,7 @@ void Replications::Add(const RunSummary& run) {
     completions_ = run.completions;
     sensitivity_ = run.sensitivity;
     half_rate_ratio_ = run.half_rate_ratio;
+    first_come_ratio_ = run.first_come_ratio;
   }
   estimates_.push_back(run.estimate);
   // Batches of what does not go on for ever say nothing of it, and where nothing is random they
@@ -538,7 +562,19 @@ Prediction Replications::Summarize() const {
   if (!scenario_.has_servers()) DescribeCollectives(prediction);
   JudgeConvergence(prediction);
   if (graph_->worlds != nullptr && LinkRateMatters()) WarnOfLinkRate(prediction);
+  if (SharingMatters()) WarnOfLinkSharing(prediction);
   return prediction;
+}
+
+void Replications::WarnOfLinkSharing(Prediction& prediction) const {
+  if (first_come_ratio_ == 0 || std::abs(first_come_ratio_ - 1) <= kSharingThatMatters) return;
+  prediction.warnings.push_back(
+      {.reason = Warning::Reason::kLinkSharingMatters,
+       .message = absl::StrFormat(
+           "nothing says how workers share the links of %d servers: %s examples/s in equal shares, "
+           "as predicted, %s first come, first served",
+           scenario_.server_count(), NumberText(prediction.examples_per_second),
+           NumberText(prediction.examples_per_second * first_come_ratio_))});
 }
 
 void Replications::WarnOfLinkRate(Prediction& prediction) const {

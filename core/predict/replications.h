@@ -157,6 +157,8 @@ class Replications {
   bool StartMatters() const;
   // True if the rate of links was neither measured nor said to be, and workers share one.
   bool LinkRateMatters() const;
+  // True if links of several servers are in equal shares for want of anything that says so.
+  bool SharingMatters() const;
   // True if the runs so far say enough, where replications were not asked for.
   bool SaysEnough(int32_t milestone) const;
   // As Wanted, where replications were not asked for and something is random.
@@ -178,6 +180,8 @@ class Replications {
   RunSummary Summary(const RunResult& result) const;
   // Adds to the first run's summary how its begin answers to the worlds apart.
   absl::Status RunWorldsApart(RunSummary& summary, StopCheck stop) const;
+  // Likewise what its begin is worth where links are served first come, first served.
+  absl::Status RunFirstCome(RunSummary& summary, StopCheck stop) const;
   // The half-width of the mean's interval by chance of the simulation that is enough, as a share.
   double EnoughOfMean(double asked) const;
   absl::Status CheckMeasured(const RunResult& result) const;
@@ -185,6 +189,7 @@ class Replications {
   // None as recorded: such runs are compared with other simulations.
   ModelError ModelErrorOf() const;
   void WarnOfLinkRate(Prediction& prediction) const;
+  void WarnOfLinkSharing(Prediction& prediction) const;
   void DescribeResources(Prediction& prediction) const;
   void DescribeCollectives(Prediction& prediction) const;
   double SlowestSpeed() const;
@@ -207,6 +212,7 @@ class Replications {
   CompletionSeries completions_;  // of the first run, thinned
   Sensitivity sensitivity_;
   double half_rate_ratio_ = 0;
+  double first_come_ratio_ = 0;
   StepTimeHistogram step_times_;
   std::vector<double> utilization_;      // sums, by lane
   double exposed_ = 0;                   // sum

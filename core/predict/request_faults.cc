@@ -57,12 +57,15 @@ ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& b
   return varied;
 }
 
-ScenarioDraft WithServers(const ScenarioDraft& draft, int32_t servers, int32_t most) {
+absl::StatusOr<Scenario> ResolveWithServers(const Profile& profile, const ScenarioDraft& draft,
+                                            int32_t servers, int32_t most,
+                                            const ScenarioLimits& limits) {
   ScenarioDraft chosen = draft;
-  ParameterServersDraft& asked = chosen.servers();
-  asked.servers = servers;
-  if (most > 1 && !asked.link_sharing.has_value()) asked.link_sharing = EqualShares{};
-  return chosen;
+  chosen.servers().servers = servers;
+  absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, chosen, nullptr, limits);
+  if (scenario.ok() && most > 1 && scenario->assumed.Has(Assumed::kLinkSharing))
+    scenario->servers().link_sharing = UsualSharing(profile, most);
+  return scenario;
 }
 
 void CheckHorizonOfPipelines(Horizon horizon, RequestFaults& faults) {

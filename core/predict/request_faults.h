@@ -43,10 +43,12 @@ absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioD
                                          const Scenario* known = nullptr,
                                          const ScenarioLimits& limits = {});
 
-// The scenario with so many servers, one of the numbers up to `most` that a request has tried: to
-// try numbers of servers is to ask for servers. Unless said otherwise all share links alike,
-// equally, or the sharing would be compared and not the numbers.
-ScenarioDraft WithServers(const ScenarioDraft& draft, int32_t servers, int32_t most);
+// The runnable scenario with so many servers, one of the numbers up to `most` that a request has
+// tried: to try numbers of servers is to ask for servers. Unless said otherwise all share links
+// alike, as several do, or the sharing would be compared and not the numbers.
+absl::StatusOr<Scenario> ResolveWithServers(const Profile& profile, const ScenarioDraft& draft,
+                                            int32_t servers, int32_t most,
+                                            const ScenarioLimits& limits = {});
 
 // The scenario without what fixes the number of workers, each of which is a fault at
 // `scenario.FIELD`; `because` says what varies it.

@@ -166,8 +166,9 @@ void AddScenario(const Scenario& scenario, Bytes& bytes) {
       scenario;
   static_cast<void>(pipeline);  // runs of pipelines are not kept
   static_cast<void>(change);    // the profile's digest has it
-  // Only this of what is assumed makes a run more.
+  // Only these of what is assumed make a run more.
   bytes.Add(assumed.Has(Assumed::kLinkRate));
+  bytes.Add(assumed.Has(Assumed::kLinkSharing));
   bytes.Add(workers);
   bytes.Add(bandwidth);
   bytes.Add(static_cast<uint64_t>(communication.index()));

@@ -54,6 +54,7 @@ struct RunSummary {
   StepTimeHistogram step_times;
   double opening_steps_per_second = 0;  // of the run's begin (Replications); 0: not known
   double half_rate_ratio = 0;           // of throughput at half the links' rate; 0: not known
+  double first_come_ratio = 0;          // of that with links first come, first served; 0: not known
   Sensitivity sensitivity;              // of the first run; as recorded: 0
   std::vector<double> utilization;      // by lane
   double exposed_communication_fraction = 0;

@@ -115,7 +115,11 @@ void JudgeStarts(const Starts& starts, double batch_size, Prediction& prediction
   prediction.regimes = RegimesOf(starts, batch_size);
   if (prediction.regimes.empty()) return;
   // Of a steady state only: what else it was warned of is explained by the two.
-  if (prediction.steady_state) prediction.warnings.clear();
+  if (prediction.steady_state) {
+    std::erase_if(prediction.warnings, [](const Warning& warning) {
+      return warning.reason != Warning::Reason::kLinkSharingMatters;
+    });
+  }
   prediction.warnings.push_back(
       {.reason = Warning::Reason::kTwoRegimes,
        .message = absl::StrCat("two regimes: ", RegimesText(prediction.regimes, starts),

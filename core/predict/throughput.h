@@ -88,6 +88,7 @@ struct Warning {
     kFiniteHorizon,         // the first steps or seconds were asked for: no steady state
     kCollectivesStartFree,  // a collective takes no time but that of its bytes
     kLinkRateNotMeasured,   // nor said to be
+    kLinkSharingMatters,    // of several servers, and nothing says it
   };
 
   Reason reason = Reason::kNotSteady;

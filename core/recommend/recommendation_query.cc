@@ -109,7 +109,8 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   // A choice of servers does not make servers of collectives.
   const bool gives_servers = chooses_servers && !profile.has_collectives();
   absl::StatusOr<Scenario> scenario =
-      ResolveRunnable(profile, gives_servers ? WithServers(free, 1, 1) : free, nullptr, limits);
+      gives_servers ? ResolveWithServers(profile, free, 1, 1, limits)
+                    : ResolveRunnable(profile, free, nullptr, limits);
   faults.AddPart("scenario", scenario.status());
   const bool meets_in_collectives =
       scenario.ok() ? !scenario->has_servers() : chooses_servers && profile.has_collectives();
@@ -143,7 +144,7 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   std::vector<Scenario> scenarios;
   if (!scenario.ok()) return scenarios;
   for (int32_t servers = 1; servers <= most; ++servers) {
-    absl::StatusOr<Scenario> resolved = ResolveRunnable(profile, WithServers(free, servers, most));
+    absl::StatusOr<Scenario> resolved = ResolveWithServers(profile, free, servers, most);
     // Whatever is wrong with it now is so because of the servers.
     if (!resolved.ok()) {
       faults.Add(kField, absl::StrCat(most, " means trying ", servers,

@@ -175,14 +175,15 @@ inline constexpr EnumTable<v1::ParameterServers::TransferOrder, TransferOrder, 7
      {v1::ParameterServers::TIC, TransferOrder::kTic},
      {v1::ParameterServers::TAC, TransferOrder::kTac},
      {v1::ParameterServers::EXPLICIT, TransferOrder::kExplicit}}};
-inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 7> kWarningReasons{
+inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 8> kWarningReasons{
     {{v1::Warning::NOT_STEADY, Warning::Reason::kNotSteady},
      {v1::Warning::TWO_REGIMES, Warning::Reason::kTwoRegimes},
      {v1::Warning::NOTHING_RANDOM, Warning::Reason::kNothingRandom},
      {v1::Warning::ONE_REPLICATION, Warning::Reason::kOneReplication},
      {v1::Warning::FINITE_HORIZON, Warning::Reason::kFiniteHorizon},
      {v1::Warning::COLLECTIVES_START_FREE, Warning::Reason::kCollectivesStartFree},
-     {v1::Warning::LINK_RATE_NOT_MEASURED, Warning::Reason::kLinkRateNotMeasured}}};
+     {v1::Warning::LINK_RATE_NOT_MEASURED, Warning::Reason::kLinkRateNotMeasured},
+     {v1::Warning::LINK_SHARING_MATTERS, Warning::Reason::kLinkSharingMatters}}};
 inline constexpr EnumTable<v1::SimulationOptions::Start, Start, 2> kStarts{
     {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous},
      {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};

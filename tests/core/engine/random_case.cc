@@ -23,11 +23,12 @@ constexpr int64_t kRoundNs = 1'000'000;
 
 class CaseMaker {
  public:
-  explicit CaseMaker(uint64_t seed, bool sums = false)
+  explicit CaseMaker(uint64_t seed, bool sums = false, bool turns = false)
       : random_({seed, 7}),
         turns_random_({seed, 8}),
         sharing_random_({seed, 9}),
         sums_(sums),
+        turns_(turns),
         applies_sums_(sums && seed % 2 == 0) {}
 
   RandomCase Make() {
@@ -193,9 +194,11 @@ class CaseMaker {
   }
 
   void SetSharing(ScenarioDraft& asked) {
-    if (sharing_random_.Below(4) == 0) {
+    if (sharing_random_.Below(4) == 0 && !turns_) {
       asked.servers().link_sharing = FirstCome{};
-    } else if (sharing_random_.Below(3) == 0) {
+    } else if (turns_ || (sharing_random_.Below(3) == 0 &&
+                          asked.servers().servers.value_or(draft_.parameter_servers) == 1 &&
+                          asked.worker_groups.empty())) {
       asked.servers().link_sharing = TurnsDraft{
           .bytes = round_ ? kRoundBytes >> sharing_random_.Below(3)
                           : static_cast<int64_t>(20'000 + sharing_random_.Below(300'000))};
@@ -279,6 +282,7 @@ class CaseMaker {
   Random turns_random_;
   Random sharing_random_;
   const bool sums_;
+  const bool turns_;
   const bool applies_sums_;  // where it is shaped as training
   bool round_ = false;
   bool crowded_ = false;  // round, small, few workers: nearly every instant has several ends
@@ -290,6 +294,9 @@ class CaseMaker {
 
 RandomCase MakeRandomCase(uint64_t seed) { return CaseMaker(seed).Make(); }
 RandomCase MakeSummedCase(uint64_t seed) { return CaseMaker(seed, /*sums=*/true).Make(); }
+RandomCase MakeTurnsCase(uint64_t seed) {
+  return CaseMaker(seed, /*sums=*/seed % 4 == 0, /*turns=*/true).Make();
+}
 
 JobGraph EngineJob(const RandomCase& random_case) {
   const Scenario& scenario = random_case.scenario;

@@ -30,6 +30,8 @@ RandomCase MakeRandomCase(uint64_t seed);
 // With servers that sum, and in half of the training steps downloads of sums that the workers apply
 // themselves.
 RandomCase MakeSummedCase(uint64_t seed);
+// With links that are served in turns; in a quarter of the cases servers sum.
+RandomCase MakeTurnsCase(uint64_t seed);
 
 // The job of a case, and how the engine runs it, step ends kept.
 JobGraph EngineJob(const RandomCase& random_case);

@@ -2,7 +2,9 @@
 // over the same window and start offsets.
 //
 // Reads from standard input {profile, workers, parameter_servers, transfer_order, link_sharing,
-// window_seconds: [begin, end], seeds, restarts: [{start_offsets_ns}], baselines}; writes
+// window_bytes, window_seconds: [begin, end], seeds, restarts: [{start_offsets_ns}], baselines};
+// without window_bytes streams are sent whole. Of {profile, downloads_in_order} it writes the
+// downloads as that order requests them. Writes
 // {predicted: [steps/s by restart, each a list by seed], run_interval: {lower, upper} of one
 // restart's steps/s, and where baselines are asked for steady: {staggered, simultaneous} and
 // baselines: {name: steps/s}, both of a steady state}.
@@ -35,7 +37,9 @@ constexpr int32_t kManySteps = 1'000'000;
 const std::map<std::string, TransferOrder> kOrders = {{"GRAPH", TransferOrder::kGraph},
                                                       {"RECORDED", TransferOrder::kRecorded},
                                                       {"RANDOM", TransferOrder::kRandom},
-                                                      {"REVERSE", TransferOrder::kReverse}};
+                                                      {"REVERSE", TransferOrder::kReverse},
+                                                      {"TIC", TransferOrder::kTic},
+                                                      {"TAC", TransferOrder::kTac}};
 const std::map<ComparedModel, std::string> kRivals = {
     {ComparedModel::kQueueing, "queueing"},
     {ComparedModel::kCynthia, "cynthia"},
@@ -54,6 +58,8 @@ ScenarioDraft DraftFrom(const json& request) {
                       .communication = ParameterServersDraft{
                           .servers = request.at("parameter_servers").get<int32_t>()}};
   draft.servers().transfer_order = kOrders.at(request.at("transfer_order"));
+  if (request.contains("window_bytes"))
+    draft.servers().multiplexing = WindowDraft{.bytes = request.at("window_bytes").get<int64_t>()};
   const json& sharing = request.at("link_sharing");
   if (sharing == "FIRST_COME") {
     draft.servers().link_sharing = FirstCome{};
@@ -128,9 +134,36 @@ json Baselines(const Profile& profile, ScenarioDraft scenario, int32_t workers) 
   return baselines;
 }
 
+// The operations that download, in the order in which their ranks have them sent.
+json DownloadsInOrder(const Profile& profile, const std::string& order) {
+  ScenarioDraft draft{.workers = 1, .communication = ParameterServersDraft{}};
+  draft.servers().transfer_order = kOrders.at(order);
+  const Scenario scenario = OrThrow(ResolveScenario(profile, draft));
+  const JobGraph job = OrThrow(RankedGraph::Make(profile, scenario, NeverStop))->JobOf(scenario);
+  const Program& program = *job.programs.front();
+  // Without ranks first come, first served: in graph order.
+  const std::vector<int32_t> ranks =
+      job.rankings.empty() ? std::vector<int32_t>{} : job.rankings.front()->ranks;
+  std::vector<std::pair<int32_t, int32_t>> ranked;
+  for (OpIndex op = 0; op < program.size(); ++op) {
+    const int32_t source = program.source(op);
+    if (program.IsTransfer(op) &&
+        profile.operations()[static_cast<size_t>(source)].resource == Resource::kDownlink)
+      ranked.emplace_back(ranks.empty() ? 0 : ranks.at(static_cast<size_t>(op)), source);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  json downloads = json::array();
+  for (const auto& [rank, source] : ranked) downloads.push_back(source);
+  return downloads;
+}
+
 void Run() {
   const json request = json::parse(std::cin);
   const Profile profile = OrThrow(Profile::Create(testing::ProfileFromJson(request.at("profile"))));
+  if (request.contains("downloads_in_order")) {
+    std::cout << DownloadsInOrder(profile, request.at("downloads_in_order")) << "\n";
+    return;
+  }
   const ScenarioDraft draft = DraftFrom(request);
   json reply{{"predicted", Predict(profile, OrThrow(ResolveScenario(profile, draft)), request)}};
   reply["run_interval"] = RunInterval(reply["predicted"]);

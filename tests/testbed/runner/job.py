@@ -15,7 +15,8 @@ def recorded_profile(model):
 class Job:
     """Operations as the node program reads them."""
 
-    def __init__(self, model, scale=1, servers=1, download_order="random"):
+    def __init__(self, model, scale=1, servers=1, download_order=()):
+        """download_order: the downloads as they are requested; empty: at random."""
         profile = recorded_profile(model)
         self.model = model
         self.batch_size = profile["batch_size"]
@@ -23,8 +24,7 @@ class Job:
         self.operations = [_operation(profile, i, scale) for i in range(len(profile["operations"]))]
         if servers > 1:
             self._place(servers)
-        downloads = [i for i, operation in enumerate(self.operations) if operation["resource"] == "DOWNLINK"]
-        self.download_order = {"random": [], "graph": downloads}[download_order]
+        self.download_order = list(download_order)
 
     def write(self, path):
         path.write_text(json.dumps({"operations": self.operations, "download_order": self.download_order}))

@@ -8,7 +8,7 @@ import nodes
 import packets
 from job import MODELS, Job
 from network import Network
-from points import PRECISION
+from points import PRECISION, SCALE_OF_LARGE
 
 _LATEST_START_NS = 200_000_000
 # Steps of the one-worker recording, and how long they take at most.
@@ -16,8 +16,6 @@ RECORDED_STEPS = 60
 _RECORDING_SECONDS = 10.0
 # Until connections have found their pace.
 SETTLING_STEPS = 4
-# AlexNet/8: tensors of up to 19 MB, above most windows that gRPC finds here.
-_SWITCHING_SCALE = 8
 SWITCHING_STEPS = 10
 
 
@@ -26,6 +24,7 @@ class Measurement:
     rates: list  # steps/s of all workers, by restart
     start_offsets_ns: list  # by restart, one a worker
     spread: float  # the fastest worker's rate over the slowest's, mean over restarts
+    tcp_timeouts: int = 0
 
     @property
     def mean(self):
@@ -59,7 +58,7 @@ class Laboratory:
 
     def record_switching(self, folder):
         """One worker of a job whose tensors exceed the window, with its packets: job, run, and the window that the packets show in each step."""
-        job = Job(MODELS[0], scale=_SWITCHING_SCALE)
+        job = Job(MODELS[0], scale=SCALE_OF_LARGE)
         path = folder / "packets.pcap"
         with Network(1, 1) as network, packets.captured(network, 0, path):
             run = nodes.run(self._node, network, job, start_offsets_ns=[0], seconds=2 * _RECORDING_SECONDS, seed=98, most_steps=SWITCHING_STEPS + SETTLING_STEPS)
@@ -70,15 +69,16 @@ class Laboratory:
         path.unlink()
         return job, run, windows[:SWITCHING_STEPS]
 
-    def measure(self, point):
-        job = Job(point.model, servers=point.servers, download_order=point.download_order)
+    def measure(self, point, download_order=()):
+        """download_order: as a Job's."""
+        job = Job(point.model, scale=point.scale, servers=point.servers, download_order=download_order)
         rates, offsets, spreads = [], [], []
         with Network(point.servers, point.workers, first_come=point.first_come) as network:
             for restart in range(point.most_restarts):
                 if restart >= point.restarts and is_precise(rates):
                     break
                 rng = random.Random(f"{point} {restart}")
-                planned = [0 if point.together else rng.randrange(_LATEST_START_NS) for _ in range(point.workers)]
+                planned = [0 if point.together else rng.randrange(point.scale * _LATEST_START_NS) for _ in range(point.workers)]
                 run = nodes.run(self._node, network, job, start_offsets_ns=planned, seconds=point.window[1], seed=restart + 1)
                 if point.workers == 1:
                     self._quiet.note_one_worker(run)
@@ -86,5 +86,6 @@ class Laboratory:
                 rates.append(sum(of_workers))
                 offsets.append(run.start_offsets_ns())
                 spreads.append(max(of_workers) / min(of_workers))
-            self._quiet.note_timeouts(network.tcp_timeouts())
-        return Measurement(rates, offsets, statistics.fmean(spreads))
+            timeouts = network.tcp_timeouts()
+            self._quiet.note_timeouts(timeouts)
+        return Measurement(rates, offsets, statistics.fmean(spreads), timeouts)

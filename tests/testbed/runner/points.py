@@ -12,11 +12,15 @@ SEVERAL_WORKERS = (2, 4, 8)
 SEVERAL_SERVERS = (2, 3, 4)
 # Besides the random one, in which a job is recorded.
 ORDERS = ("graph", "reverse", "tic", "tac")
+# Tensors of up to 19 MB, above most windows that gRPC finds here.
+SCALE_OF_LARGE = 8
+LARGE = f"{SCALE_OF_LARGE} times as large"
 KINDS = (
     "as recorded",
     "started together",
     *(f"{servers} servers" for servers in SEVERAL_SERVERS),
     *(f"{order} order" for order in ORDERS),
+    LARGE,
     "one queue for all",
 )
 
@@ -26,6 +30,7 @@ class Point:
     model: str
     workers: int
     servers: int = 1
+    scale: int = 1  # of tensors
     download_order: str = "random"
     first_come: bool = False
     together: bool = False
@@ -36,6 +41,8 @@ class Point:
     def window(self):
         """Seconds from the origin of the start offsets. Phases last for seconds, so many short restarts tell more than few long ones; of one worker,
         which has no phase, the steps count."""
+        if self.scale > 1:
+            return (2.0, 12.0)
         return (0.3, 4.3) if self.workers == 1 else (0.3, 1.9)
 
     @property
@@ -47,12 +54,13 @@ class Point:
     def link_sharing(self):
         if self.first_come:
             return "FIRST_COME"
-        # Turns are of one server.
-        return "TURNS" if self.servers == 1 else "EQUAL"
+        return "TURNS"
 
     @property
     def kind(self):
         kinds = []
+        if self.scale > 1:
+            kinds.append(LARGE)
         if self.servers > 1:
             kinds.append(f"{self.servers} servers")
         if self.download_order != "random":
@@ -82,5 +90,6 @@ def points(models=MODELS, restarts=None, most_restarts=MOST_RESTARTS, kinds=KIND
     model = models[0]
     others = [point(model, workers, servers=servers) for servers in SEVERAL_SERVERS for workers in (1, *SEVERAL_WORKERS)]
     others += [point(model, workers, download_order=order) for order in ORDERS for workers in SEVERAL_WORKERS]
+    others += [point(model, workers, scale=SCALE_OF_LARGE) for workers in SEVERAL_WORKERS]
     others.append(point(model, 4, first_come=True))
     return [one for one in grid + others if one.kind in kinds]

@@ -23,8 +23,16 @@ class Prediction:
         self.baselines = reply.get("baselines", {})
 
 
-def predict(predictor, profile, *, start_offsets_ns, window, servers=1, order="RECORDED", sharing="TURNS", baselines=False):
-    """predictor: the program. start_offsets_ns: by restart, one a worker. Raises RuntimeError with what it says where it fails."""
+def downloads_in_order(predictor, profile, order):
+    """The downloads, as operations of the profile, in which a scenario's order has them requested. predictor: the program."""
+    return _asked(predictor, {"profile": profile, "downloads_in_order": order})
+
+
+def predict(
+    predictor, profile, *, start_offsets_ns, window, servers=1, order="RECORDED", sharing="TURNS", baselines=False, window_bytes=0
+):
+    """predictor: the program. start_offsets_ns: by restart, one a worker. window_bytes: of flow control, 0: none. Raises RuntimeError with what it says
+    where it fails."""
     request = {
         "profile": profile,
         "workers": len(start_offsets_ns[0]),
@@ -37,7 +45,13 @@ def predict(predictor, profile, *, start_offsets_ns, window, servers=1, order="R
         "restarts": [{"start_offsets_ns": offsets} for offsets in start_offsets_ns],
         "baselines": baselines,
     }
+    if window_bytes > 0:
+        request["window_bytes"] = window_bytes
+    return Prediction(_asked(predictor, request))
+
+
+def _asked(predictor, request):
     reply = subprocess.run([predictor], input=json.dumps(request), capture_output=True, text=True, check=False)
     if reply.returncode != 0:
         raise RuntimeError(f"no prediction: {reply.stderr.strip()}")
-    return Prediction(json.loads(reply.stdout))
+    return json.loads(reply.stdout)

@@ -1,11 +1,31 @@
 """What came out: as JSON for programs, as tables for people."""
 
+import os
 import statistics
 
 from points import PRECISION
 
 STARTS = ("staggered", "simultaneous")
 BASELINES = ("queueing", "cynthia", "cynthia_halved", "coarse_tensors")
+
+
+def raw(point, measurement, window_bytes):
+    """What was measured of a point, as tests/data/testbed_servers keeps it."""
+    return {
+        "model": point.model,
+        "scale": point.scale,
+        "kind": point.kind,
+        "workers": point.workers,
+        "parameter_servers": point.servers,
+        "transfer_order": point.transfer_order,
+        "window_bytes": window_bytes,
+        "window_seconds": point.window,
+        "mean": round(measurement.mean, 4),
+        "standard_error": round(measurement.standard_error, 4),
+        "tcp_timeouts": measurement.tcp_timeouts,
+        "load_average": os.getloadavg()[0],
+        "restarts": [{"steps_per_second": round(rate, 4), "start_offsets_ns": offsets} for rate, offsets in zip(measurement.rates, measurement.start_offsets_ns)],
+    }
 
 
 def entry(point, measurement, prediction, equal_shares):

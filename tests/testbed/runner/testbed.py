@@ -19,8 +19,8 @@ import recording
 import report
 from job import MODELS
 from measuring import RECORDED_STEPS, SETTLING_STEPS, SWITCHING_STEPS, Laboratory
-from points import KINDS, MOST_RESTARTS, PRECISION, points
-from prediction import predict
+from points import KINDS, LARGE, MOST_RESTARTS, PRECISION, points
+from prediction import downloads_in_order, predict
 
 _README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
 _BEGIN, _END = "<!-- what the last ./dev testbed --report measured -->\n", "<!-- end of it -->\n"
@@ -49,15 +49,21 @@ def _measure(options):
     laboratory = Laboratory(options.node, quiet)
     with tempfile.TemporaryDirectory(prefix="stepcast-testbed-") as folder:
         profiles, explained = _record(laboratory, options, pathlib.Path(folder))
-        explained.append(_record_switching(laboratory, options, pathlib.Path(folder)))
+        large = _record_switching(laboratory, options, pathlib.Path(folder))
+        explained.append({key: large[key] for key in ("model", "steps")})
     if options.record_only:
         return _finish(quiet, options, [], explained)
     if quiet.verdict() != "measured":
         return _finish(quiet, options, [], explained)
-    entries = []
+    entries, raw = [], []
     for point in points(options.models, options.restarts, options.most_restarts, options.kinds or KINDS):
-        measurement = laboratory.measure(point)
-        entries.append(_compare(options.predictor, profiles[point.model], point, measurement))
+        profile, window_bytes = (large["profile"], large["window_bytes"]) if point.scale > 1 else (profiles[point.model], 0)
+        order = () if point.download_order == "random" else downloads_in_order(options.predictor, profile, point.transfer_order)
+        measurement = laboratory.measure(point, order)
+        raw.append(report.raw(point, measurement, window_bytes))
+        if options.raw:
+            options.raw.write_text("[\n" + ",\n".join(json.dumps(one) for one in raw) + "\n]\n")
+        entries.append(_compare(options.predictor, profile, point, measurement, window_bytes))
         one = entries[-1]
         print(
             f"{point.model} W={point.workers} {point.kind}: measured {one['measured']:.2f} ± {one['measured_standard_error']:.2f} steps/s, "
@@ -73,6 +79,7 @@ def _measure(options):
 def _options():
     parser = argparse.ArgumentParser(prog="./dev testbed", description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every point, and what the machine check says, to this file")
+    parser.add_argument("--raw", type=pathlib.Path, metavar="FILE", help="write what was measured of every point with several workers to this file")
     parser.add_argument("--report", action="store_true", help="write the tables into tests/testbed/README.md")
     parser.add_argument("--record-to", type=pathlib.Path, metavar="FOLDER", help="keep the one-worker profiles, as FOLDER/MODEL.profile.json")
     parser.add_argument("--record-only", action="store_true", help="measure nothing else")
@@ -127,7 +134,12 @@ def _record_switching(laboratory, options, folder):
         f"{100 * statistics.median(switching or [0]):.2f} %"
     )
     print("  found and seen, MB: " + ", ".join(f"{one['window'] / 1e6:.2f} and {one['window_of_packets'] / 1e6:.2f}" for one in both))
-    return {"model": f"{job.model}, 8 times as large", "steps": steps}
+    windows = [one["window"] for one in steps if one["window"]] or [one["window_of_packets"] for one in steps if one["window_of_packets"]]
+    window_bytes = round(statistics.median(windows or [0]))
+    if options.record_to:
+        options.record_to.mkdir(parents=True, exist_ok=True)
+        (options.record_to / f"{job.model}_large.profile.json").write_text(json.dumps(profile) + "\n")
+    return {"model": f"{job.model}, {LARGE}", "steps": steps, "profile": profile, "window_bytes": window_bytes}
 
 
 def _explain(title, stepcast, profile, folder):
@@ -149,8 +161,11 @@ def _explain(title, stepcast, profile, folder):
     return explained
 
 
-def _compare(predictor, profile, point, measurement):
-    asked = {"start_offsets_ns": measurement.start_offsets_ns, "window": point.window, "servers": point.servers, "order": point.transfer_order}
+def _compare(predictor, profile, point, measurement, window_bytes):
+    asked = {
+        "start_offsets_ns": measurement.start_offsets_ns, "window": point.window, "servers": point.servers, "order": point.transfer_order,
+        "window_bytes": window_bytes,
+    }
     prediction = predict(predictor, profile, sharing=point.link_sharing, baselines=point.kind in ("as recorded", "started together"), **asked)
     equal_shares = predict(predictor, profile, sharing="EQUAL", **asked)
     return report.entry(point, measurement, prediction, equal_shares)

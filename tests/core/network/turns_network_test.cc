@@ -1,0 +1,133 @@
+#include "core/network/turns_network.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/base/time.h"
+#include "core/network/link_level.h"
+#include "core/network/network.h"
+#include "core/network/turns_link.h"
+
+namespace stepcast::turns_network_test {
+namespace {
+
+constexpr int64_t kUnit = LinkLevel::kUnit;
+static_assert(Network<TurnsNetwork>);
+
+// What left a first link, and what arrived: tick, flow.
+struct Ends {
+  std::vector<std::pair<int64_t, int32_t>> left;
+  std::vector<std::pair<int64_t, int32_t>> arrived;
+
+  friend bool operator==(const Ends&, const Ends&) = default;
+};
+
+// Runs the network until nothing is left.
+Ends RunOut(TurnsNetwork& network, Instant next) {
+  Ends ends;
+  std::vector<int32_t> flows;
+  while (next < kEndOfTime) {
+    flows.clear();
+    network.TakeEnded(next, flows);
+    for (const int32_t flow : flows) ends.left.emplace_back(next.ticks, flow);
+    flows.clear();
+    network.TakeDelivered(next, flows);
+    for (const int32_t flow : flows) ends.arrived.emplace_back(next.ticks, flow);
+    next = network.Settle(next);
+  }
+  return ends;
+}
+
+TEST(TurnsNetworkTest, TwoHubsSendAtOnceAndTheirWorkersLinkTakesThemInTurns) {
+  TurnsNetwork network({.hubs = 2, .turn = Span{10}}, {kUnit, kUnit});
+  network.Start(0, Span{20});  // worker 0, hub 0
+  network.Start(1, Span{15});  // worker 0, hub 1
+  // Its own link: 0: 10-20, 30-40; 1: 20-30, 40-45.
+  EXPECT_EQ(RunOut(network, network.Settle(Instant{0})),
+            (Ends{.left = {{15, 1}, {20, 0}}, .arrived = {{40, 0}, {45, 1}}}));
+  EXPECT_EQ(network.CarriedBy(Instant{45}, 0), 20);
+  EXPECT_EQ(network.CarriedBy(Instant{45}, 1), 15);
+}
+
+TEST(TurnsNetworkTest, AHubServesOthersWhileASlowLinkIsBehind) {
+  TurnsNetwork network({.hubs = 1, .turn = Span{10}}, {kUnit / 2, kUnit});
+  network.Start(0, Span{20});
+  network.Start(1, Span{10});
+  // The hub: 0: 0-10, 20-30; 1: 10-20, which its own link does not hold up. Worker 0's own: 10-30,
+  // 30-50.
+  EXPECT_EQ(RunOut(network, network.Settle(Instant{0})),
+            (Ends{.left = {{20, 1}, {30, 0}}, .arrived = {{20, 1}, {50, 0}}}));
+}
+
+TEST(TurnsNetworkTest, UploadsCrossTheirWorkersLinkFirst) {
+  TurnsNetwork network({.hubs = 1, .turn = Span{10}, .from_workers = true}, {kUnit / 2, kUnit});
+  network.Start(0, Span{20});
+  network.Start(1, Span{25});
+  // Worker 0's own link: 0-20, 20-40. The hub: 1: 0-10, 10-20; 0, new at 20: 20-30; 1: 30-35; 0:
+  // 40-50.
+  EXPECT_EQ(RunOut(network, network.Settle(Instant{0})),
+            (Ends{.left = {{35, 1}, {40, 0}}, .arrived = {{35, 1}, {50, 0}}}));
+}
+
+TEST(TurnsNetworkTest, GapsBetweenPiecesMakeNoNewcomer) {
+  // Two hubs feed worker 0; hub 1 serves worker 1 as well, so its pieces come with gaps.
+  TurnsNetwork network({.hubs = 2, .turn = Span{10}}, {kUnit, 2 * kUnit});
+  network.Start(0, Span{40});
+  network.Start(1, Span{20});
+  network.Start(3, Span{20});
+  // Hub 1: worker 0: 0-10, 20-30; worker 1: 10-20, 30-40. Worker 0's own link has both at 10: hub 0
+  // 10-20, hub 1 20-30, hub 0 30-40. Hub 1's second piece comes at 30, behind it: 40-50.
+  const Ends ends = RunOut(network, network.Settle(Instant{0}));
+  EXPECT_EQ(ends.arrived, (std::vector<std::pair<int64_t, int32_t>>{{40, 3}, {50, 1}, {70, 0}}));
+}
+
+// Where no worker's own link binds every hub is a TurnsLink.
+TEST(TurnsNetworkTest, LinksThatNeverBindAreNotCrossed) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random({seed, 62});
+    const size_t workers = 1 + random.Below(6);
+    const Span turn{1 + static_cast<int64_t>(random.Below(200))};
+    TurnsNetwork network({.hubs = 1, .turn = turn, .from_workers = random.Below(2) == 0},
+                         std::vector<int64_t>(workers, kUnit));
+    TurnsLink link(workers, turn);
+    std::vector<bool> busy(workers);
+    Instant now;
+    Instant network_next = kEndOfTime;
+    Instant link_next = kEndOfTime;
+    for (int instant = 0; instant < 300; ++instant) {
+      std::vector<int32_t> ended;
+      std::vector<int32_t> delivered;
+      std::vector<int32_t> of_link;
+      if (now == network_next) {
+        network.TakeEnded(now, ended);
+        network.TakeDelivered(now, delivered);
+      }
+      if (now == link_next) link.TakeEnded(now, of_link);
+      ASSERT_EQ(ended, of_link) << "at " << now.ticks;
+      ASSERT_EQ(delivered, of_link) << "at " << now.ticks;
+      for (const int32_t flow : ended) busy[static_cast<size_t>(flow)] = false;
+      for (size_t flow = 0; flow < workers; ++flow) {
+        if (busy[flow] || random.Below(4) != 0) continue;
+        busy[flow] = true;
+        const Span work{1 + static_cast<int64_t>(random.Below(900))};
+        network.Start(static_cast<int32_t>(flow), work);
+        link.Start(static_cast<int32_t>(flow), work);
+      }
+      network_next = network.Settle(now);
+      link_next = link.Settle(now);
+      ASSERT_EQ(network.CarriedBy(now, 0), link.CarriedBy(now));
+      const Instant later = now + Span{1 + static_cast<int64_t>(random.Below(500))};
+      now = std::min({later, network_next, link_next});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepcast::turns_network_test
