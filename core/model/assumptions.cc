@@ -70,7 +70,11 @@ class AssumptionTeller {
     const auto* const turns = std::get_if<Turns>(&job.link_sharing);
     if (Assumes(Assumed::kLinkSharing) && turns != nullptr) {
       Tell("parameter_servers.turns.bytes", absl::StrCat("turns of ", turns->bytes, " bytes"),
-           "Workers share the server's link in turns of a segment, as hosts with Linux send them.");
+           job.servers == 1
+               ? "Workers share the server's link in turns of a segment, as hosts with Linux send "
+                 "them."
+               : "Workers share servers' links, and servers each worker's, in turns: of a segment, "
+                 "as hosts with Linux send them, or of a 512th of what a step sends.");
     } else if (Assumes(Assumed::kLinkSharing) &&
                std::holds_alternative<EqualShares>(job.link_sharing)) {
       Tell("parameter_servers.equal", "equal shares",

@@ -458,15 +458,23 @@ class ScenarioResolver {
   void ResolveLinkSharing() {
     if (!asked_.link_sharing.has_value()) {
       scenario_.assumed.Add(Assumed::kLinkSharing);
-      servers_.link_sharing = UsualSharing(profile_, servers_.servers);
+      const bool has_slow_links =
+          std::any_of(draft_.worker_groups.begin(), draft_.worker_groups.end(),
+                      [&](const WorkerGroup& group) {
+                        return RateOf(group) < scenario_.bandwidth_bytes_per_second;
+                      });
+      servers_.link_sharing = UsualSharing(profile_, servers_.servers > 1 || has_slow_links);
       return;
     }
     if (std::holds_alternative<FirstCome>(*asked_.link_sharing))
       servers_.link_sharing = FirstCome{};
     const auto* turns = std::get_if<TurnsDraft>(&*asked_.link_sharing);
     if (turns == nullptr) return;
-    servers_.link_sharing = Turns{.bytes = CheckedBytes("parameter_servers.turns.bytes",
-                                                        turns->bytes.value_or(kTurnBytes), 1)};
+    constexpr char kPath[] = "parameter_servers.turns.bytes";
+    const int64_t bytes = CheckedBytes(kPath, turns->bytes.value_or(kTurnBytes), 1);
+    servers_.link_sharing = Turns{.bytes = bytes};
+    // The turns of one server's link are not simulated one by one.
+    if (servers_.servers > 1 || !draft_.worker_groups.empty()) CheckServices(kPath, bytes, bytes);
   }
 
   // A turn costs as much to simulate as an operation, and a small quantum makes any number of them.
@@ -623,9 +631,17 @@ class ScenarioResolver {
 
 }  // namespace
 
-LinkSharing UsualSharing(const Profile& profile, int32_t /*servers*/) {
+LinkSharing UsualSharing(const Profile& profile, bool on_two_links) {
   if (!profile.knows_transfer_order()) return EqualShares{};
-  return Turns{};
+  if (!on_two_links) return Turns{};
+  constexpr int64_t kTurnsOfAStep = 512;
+  int64_t down = 0;
+  int64_t up = 0;
+  for (const Operation& operation : profile.operations()) {
+    if (operation.resource == Resource::kDownlink) down += operation.size_bytes;
+    if (operation.resource == Resource::kUplink) up += operation.size_bytes;
+  }
+  return Turns{.bytes = std::max(kTurnBytes, std::max(down, up) / kTurnsOfAStep)};
 }
 
 AllReduceDraft WithCluster(AllReduceDraft asked, const std::optional<ClusterDraft>& cluster) {

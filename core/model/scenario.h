@@ -259,9 +259,12 @@ struct Scenario {
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };
 
-// The way in which workers share the links of so many servers where nothing says so: in turns if
-// the recording is of a real link, which takes segments from one worker after the other.
-LinkSharing UsualSharing(const Profile& profile, int32_t servers);
+// The way in which workers share servers' links where nothing says so: in turns if the recording is
+// of a real link, which takes segments from one worker after the other, else equally. On two links,
+// a server's and a worker's own, every turn is simulated: then a turn is a 512th of what a step
+// sends in one direction where that is more than a segment. Up to there the size of turns hardly
+// matters (tests/testbed/several-servers.md).
+LinkSharing UsualSharing(const Profile& profile, bool on_two_links);
 
 // Bounds of compute_speed_factor: beyond them a unit was mistaken.
 inline constexpr double kMinComputeSpeedFactor = 1e-6;

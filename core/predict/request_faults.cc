@@ -64,7 +64,7 @@ absl::StatusOr<Scenario> ResolveWithServers(const Profile& profile, const Scenar
   chosen.servers().servers = servers;
   absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, chosen, nullptr, limits);
   if (scenario.ok() && most > 1 && scenario->assumed.Has(Assumed::kLinkSharing))
-    scenario->servers().link_sharing = UsualSharing(profile, most);
+    scenario->servers().link_sharing = UsualSharing(profile, /*on_two_links=*/true);
   return scenario;
 }
 
