@@ -187,8 +187,8 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
   AddParsedOption(
       app, "--turns", "BYTES",
       "Links serve one worker at a time, so much in a turn, late-comers first: 65160B is what "
-      "Linux "
-      "sends at once (the default where a real recording tells the order of transfers)",
+      "Linux sends at once (the default where a real recording tells the order of transfers; with "
+      "several servers at least a 512th of a step)",
       [](const std::string& text) { return ParseBytes(text); },
       [this](int64_t bytes) { servers().mutable_turns()->set_bytes(bytes); })
       ->excludes("--first-come")

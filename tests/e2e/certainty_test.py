@@ -1,9 +1,10 @@
 """How sure an answer is: three intervals, what narrows them, rates that nobody measured, and a choice that says how likely it is the best; asked by grpcio."""
 
+import re
 import unittest
 
 from contract import allocation_pb2, details_of, from_json, grpc, order_pb2, prediction, recommendation_pb2, scenario_pb2, strategy_pb2, tuning_pb2
-from sample import small
+from sample import recorded, small
 from stepcastd import ServerTest
 
 Options = scenario_pb2.SimulationOptions
@@ -20,6 +21,20 @@ def training(factors):
         ends = [round(factor * MILLISECOND * 20 * (i + 1)) for i in range(3)]
         steps.append({"start_ns": [0, ends[0], ends[1], ends[1]], "end_ns": [*ends, ends[1]]})
     return {"batch_size": 32, "platform": {"bandwidth_bytes_per_second": 1e9}, "operations": operations, "steps": steps}
+
+
+def two_variables():
+    """Two tensors, of which one has two thirds of the bytes, as if each had been sent alone."""
+    transfers = [(f"{kind} {name}", resource, size) for kind, resource in (("recv", "DOWNLINK"), ("send", "UPLINK")) for name, size in (("a", 4000000), ("b", 2000000))]
+    operations = [{"name": name, "resource": resource, "size_bytes": size, "parameter": name[-1]} for name, resource, size in transfers]
+    operations.insert(2, {"name": "compute", "resource": "WORKER", "waiting_for": [0, 1]})
+    for send in operations[3:]:
+        send["waiting_for"] = [2]
+    steps = []
+    for computing in (4, 5, 6):
+        start = [0, 0, 4, 4 + computing, 4 + computing]
+        steps.append({"start_ns": [at * MILLISECOND for at in start], "end_ns": [(at + length) * MILLISECOND for at, length in zip(start, (4, 2, computing, 4, 2))]})
+    return {"batch_size": 1, "platform": {"bandwidth_bytes_per_second": 1e9}, "operations": operations, "steps": steps}
 
 
 def half_width(interval):
@@ -86,6 +101,32 @@ class CertaintyTest(ServerTest):
         self.assertNotIn(prediction.Warning.LINK_RATE_NOT_MEASURED, [warning.reason for warning in measured.warnings])
         self.assertFalse(measured.HasField("half_rate_examples_per_second"))
         self.assertEqual(measured.examples_per_second, nominal.examples_per_second)
+
+    def test_several_servers_whose_sharing_nothing_says_are_warned_of_with_both_figures(self):
+        def reasons(warnings):
+            return [warning.reason for warning in warnings]
+
+        matters, workers = prediction.Warning.LINK_SHARING_MATTERS, 4
+        answer = self.predicted(two_variables(), workers, scenario={"parameter_servers": {"servers": 2}})
+        [warning] = [one for one in answer.warnings if one.reason == matters]
+        equal, first_come = map(float, re.search(r": (\S+) examples/s in equal shares, as predicted, (\S+) first come", warning.message).groups())
+        self.assertAlmostEqual(equal / answer.examples_per_second, 1, delta=1e-3)
+        asked = self.predicted(two_variables(), workers, scenario={"parameter_servers": {"servers": 2, "first_come": {}}})
+        self.assertAlmostEqual(first_come / asked.examples_per_second, 1, delta=0.1)
+        for sharing in ({"equal": {}}, {"first_come": {}}, {"turns": {}}):
+            answer = self.predicted(two_variables(), workers, scenario={"parameter_servers": {"servers": 2, **sharing}})
+            self.assertNotIn(matters, reasons(answer.warnings))
+        request = {"inline_profile": two_variables(), "constraints": {"max_workers": workers, "max_parameter_servers": 2}}
+        reply = self.server.recommendations.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertEqual(reply.parameter_servers, 2)
+        self.assertIn(matters, reasons(reply.warnings))
+
+    def test_turns_are_the_default_of_several_servers_where_a_real_link_was_recorded(self):
+        answer = self.predicted(recorded(), scenario={"parameter_servers": {"servers": 2}})
+        self.assertEqual(answer.scenario.parameter_servers.turns.bytes, 65160)
+        self.assertNotIn(prediction.Warning.LINK_SHARING_MATTERS, [warning.reason for warning in answer.warnings])
+        # A real job made 37.4 steps/s, and equal shares say 31.
+        self.assertAlmostEqual(answer.steps_per_second / 37.4, 1, delta=0.12)
 
     def test_a_model_error_of_ones_own_widens_single_runs_alone(self):
         profile = training([0.95, 1.02, 1.0, 1.03])

@@ -122,7 +122,7 @@ TEST(DefaultsOfServersTest, AreRecordedOrderAndTurnsWhereALinkWasRecorded) {
   EXPECT_EQ(sharing(equal), LinkSharing(EqualShares{}));
   EXPECT_EQ(
       sharing({.workers = 1, .worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 5e8}}}),
-      LinkSharing(EqualShares{}));
+      LinkSharing(Turns{}));
   EXPECT_EQ(
       sharing({.workers = 1, .worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 5e9}}}),
       LinkSharing(Turns{}));
@@ -130,11 +130,22 @@ TEST(DefaultsOfServersTest, AreRecordedOrderAndTurnsWhereALinkWasRecorded) {
   two.servers().servers = 2;
   ProfileDraft named = known;
   named.operations[2].parameter = "a";
-  EXPECT_EQ(Resolved(named, two).servers().link_sharing, LinkSharing(EqualShares{}));
+  EXPECT_EQ(Resolved(named, two).servers().link_sharing, LinkSharing(Turns{}));
 
   const Scenario guessed = Resolved(TwoTensors(1, 1), {.workers = 2});
   EXPECT_EQ(guessed.servers().transfer_order, TransferOrder::kGraph);
   EXPECT_EQ(guessed.servers().link_sharing, LinkSharing(EqualShares{}));
+}
+
+// On two links every turn is simulated: a step is then of 512 turns at most.
+TEST(DefaultsOfServersTest, TurnsOnTwoLinksAreA512thOfWhatAStepSends) {
+  ProfileDraft large = TwoTensors(2, 1);
+  large.platform.bandwidth_bytes_per_second *= 100;
+  for (Operation& operation : large.operations) operation.size_bytes *= 100;
+  ScenarioDraft two{.workers = 2};
+  two.servers().servers = 2;
+  EXPECT_EQ(Resolved(large, two).servers().link_sharing, LinkSharing(Turns{.bytes = 390'625}));
+  EXPECT_EQ(Resolved(large, {.workers = 2}).servers().link_sharing, LinkSharing(Turns{}));
 }
 
 std::vector<std::string> Told(const ProfileDraft& profile, const ScenarioDraft& asked) {

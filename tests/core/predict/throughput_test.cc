@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 
 #include "core/base/error.h"
+#include "core/base/number_text.h"
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
 #include "tests/core/engine/job_builder.h"
@@ -147,6 +149,47 @@ TEST(ThroughputTest, TheSameQueryHasTheSameAnswerAndAnotherSeedAnother) {
   };
   EXPECT_EQ(answer(3), answer(3));
   EXPECT_NE(answer(3), answer(4));
+}
+
+// Of two servers the first has most bytes, and workers start together.
+ThroughputAnswer OfTwoServers(int32_t workers, const ParameterServersDraft& servers,
+                              int32_t second = 1) {
+  JobBuilder job;
+  const int32_t first = job.Download(4'000'000, {}, 0, "a");
+  const int32_t other = job.Download(2'000'000, {}, second, "b");
+  const int32_t forward = job.Compute({2'000'000, 3'000'000, 4'000'000}, {first, other});
+  job.Upload(2'000'000, {job.Compute({1'000'000, 2'000'000, 3'000'000}, {forward})}, second, "b");
+  job.Upload(4'000'000, {forward}, 0, "a");
+  return Predicted(job.Build(),
+                   {.worker_counts = {workers}, .scenario = ScenarioDraft{.communication = servers}});
+}
+
+int WarningsOfSharing(const ThroughputAnswer& answer) {
+  const std::vector<Warning>& warnings = answer.predictions.front().warnings;
+  return static_cast<int>(
+      std::count_if(warnings.begin(), warnings.end(), [](const Warning& warning) {
+        return warning.reason == Warning::Reason::kLinkSharingMatters;
+      }));
+}
+
+TEST(ThroughputTest, SharingOfSeveralServersLinksThatNothingSaysIsWarnedOfWhereItMatters) {
+  const ThroughputAnswer answer = OfTwoServers(4, {});
+  ASSERT_EQ(WarningsOfSharing(answer), 1);
+  const double equal = answer.predictions.front().examples_per_second;
+  const double first_come =
+      OfTwoServers(4, {.link_sharing = FirstCome{}}).predictions.front().examples_per_second;
+  EXPECT_GT(std::abs(first_come / equal - 1), 0.1);
+  for (const Warning& warning : answer.predictions.front().warnings) {
+    if (warning.reason != Warning::Reason::kLinkSharingMatters) continue;
+    EXPECT_THAT(warning.message, HasSubstr("the links of 2 servers"));
+    EXPECT_THAT(warning.message, HasSubstr(NumberText(equal) + " examples/s in equal shares"));
+    const std::string before = "as predicted, ";
+    const double told = std::stod(warning.message.substr(warning.message.find(before) + before.size()));
+    EXPECT_NEAR(told, first_come, 0.1 * first_come);
+  }
+  EXPECT_EQ(WarningsOfSharing(OfTwoServers(4, {.link_sharing = EqualShares{}})), 0);
+  EXPECT_EQ(WarningsOfSharing(OfTwoServers(1, {})), 0);
+  EXPECT_EQ(WarningsOfSharing(OfTwoServers(4, {}, /*second=*/0)), 0);
 }
 
 TEST(ThroughputTest, TheBaselineIsSimulatedOnceForAll) {
