@@ -109,13 +109,48 @@ Errors ErrorsOf(Wanted wanted) {
   return errors;
 }
 
-TEST(TestbedServersTest, TurnsAtBothLinksExplainSeveralServersAndEqualSharesDoNot) {
+bool IsLarge(const json& point) { return point.at("scale") > 1; }
+bool HasServers(const json& point) { return point.at("parameter_servers") > 1; }
+
+TEST(TestbedServersTest, TurnsOnBothLinksExplainSeveralServersAndEqualSharesDoNot) {
   const Errors errors =
-      ErrorsOf([](const json& point) { return point.at("parameter_servers") > 1; });
+      ErrorsOf([](const json& point) { return HasServers(point) && !IsLarge(point); });
   ASSERT_EQ(errors.in_turns.size(), 12U);
   EXPECT_LT(MeanOf(errors.in_turns), 0.05);
   EXPECT_LT(WorstOf(errors.in_turns), 0.1);
   EXPECT_LT(MeanOf(errors.in_turns), 0.6 * MeanOf(errors.in_equal_shares));
+}
+
+// The paper's errors were 10 %, and 20 % with two workers (ICPE 2020, 4.2).
+TEST(TestbedServersTest, OrdersOfDownloadsAreAsGoodAsThePapers) {
+  const Errors errors =
+      ErrorsOf([](const json& point) { return !HasServers(point) && !IsLarge(point); });
+  ASSERT_EQ(errors.in_turns.size(), 9U);
+  EXPECT_LT(MeanOf(errors.in_turns), 0.05);
+  EXPECT_LT(WorstOf(errors.in_turns), 0.1);
+}
+
+TEST(TestbedServersTest, TensorsAboveTheWindowAreAsGoodAsThePapers) {
+  const Errors errors = ErrorsOf([](const json& point) { return IsLarge(point); });
+  ASSERT_EQ(errors.in_turns.size(), 5U);
+  EXPECT_LT(MeanOf(errors.in_turns), 0.1);
+  EXPECT_LT(WorstOf(errors.in_turns), 0.2);
+}
+
+// AlexNet is a chain, whose downloads are needed in graph order.
+TEST(TestbedServersTest, TicAndTacRequestAChainInGraphOrder) {
+  json point;
+  for (const json& one :
+       testing::ReadJsonFile(std::string(kData) + "testbed_servers/measured.json")) {
+    if (one.at("kind") == "graph order" && one.at("workers") == 4) point = one;
+  }
+  const double in_graph_order = Predict(point, Turns{});
+  for (const char* order : {"TIC", "TAC"}) {
+    point["transfer_order"] = order;
+    EXPECT_EQ(Predict(point, Turns{}), in_graph_order) << order;
+  }
+  point["transfer_order"] = "REVERSE";
+  EXPECT_NE(Predict(point, Turns{}), in_graph_order);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ KINDS = (
     *(f"{servers} servers" for servers in SEVERAL_SERVERS),
     *(f"{order} order" for order in ORDERS),
     LARGE,
+    f"{LARGE}, 2 servers",
     "one queue for all",
 )
 
@@ -91,5 +92,6 @@ def points(models=MODELS, restarts=None, most_restarts=MOST_RESTARTS, kinds=KIND
     others = [point(model, workers, servers=servers) for servers in SEVERAL_SERVERS for workers in (1, *SEVERAL_WORKERS)]
     others += [point(model, workers, download_order=order) for order in ORDERS for workers in SEVERAL_WORKERS]
     others += [point(model, workers, scale=SCALE_OF_LARGE) for workers in SEVERAL_WORKERS]
+    others += [point(model, workers, scale=SCALE_OF_LARGE, servers=2) for workers in (4, 8)]
     others.append(point(model, 4, first_come=True))
     return [one for one in grid + others if one.kind in kinds]
