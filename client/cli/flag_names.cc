@@ -9,6 +9,7 @@ namespace stepcast::client {
 
 const std::vector<FieldFlag> kFieldFlags{
     {"worker_counts", "--workers"},
+    {"scenario", "--scenario"},
     {"scenario.workers", "--workers"},
     {"scenario.bandwidth_bytes_per_second", "--bandwidth"},
     {"scenario.bandwidth_is_measured", "--bandwidth-measured"},
@@ -78,7 +79,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"scenario.all_reduce.overlap_slowdown", "--overlap-slowdown"},
     {"scenario.all_reduce.collective_slowdown", "--collective-slowdown"},
     {"scenario.all_reduce.contention", "--contention"},
-    {"scenario.all_reduce.threads", "--threads"},
+    {"scenario.all_reduce.threads", "--collective-threads"},
     {"options.steps_per_worker", "--steps"},
     {"options.warmup_steps", "--warmup"},
     {"options.replications", "--replications"},
@@ -134,6 +135,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"first_bucket_bytes", "--first-cap"},
     {"contention", "--contention"},
     {"threads", "--threads"},
+    {"nccl_channels", "--nccl-channels"},
     {"inference", "--inference"},
     {"fused_share", "--fused-share"},
     {"memory.budget_bytes", "--memory-budget"},

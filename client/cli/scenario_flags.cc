@@ -23,6 +23,7 @@
 
 #include "core/importing/collective_benchmark.h"
 #include "server/convert/scenario_convert.h"
+#include "stepcast/json.h"
 
 namespace stepcast::client {
 
@@ -113,7 +114,32 @@ absl::StatusOr<int64_t> ParseBucketCapMb(const std::string& text) {
 
 }  // namespace
 
+void ScenarioFlags::ReadMessage(const char* flag, const std::string& path,
+                                google::protobuf::Message& message) {
+  const absl::StatusOr<std::string> text = ReadTextInput(path, "JSON of the contract");
+  const absl::Status status = text.ok() ? FromJson(*text, message) : text.status();
+  if (!status.ok()) throw CLI::ValidationError(flag, std::string(status.message()));
+}
+
+void ScenarioFlags::DeclareFile(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--scenario",
+         [this](const std::string& path) {
+           ReadMessage("--scenario", path, scenario_);
+           if (scenario_.workers() != 0)
+             throw CLI::ValidationError("--scenario", "the file says workers: --workers does");
+           asks_servers_ = scenario_.has_parameter_servers();
+           asks_collectives_ = scenario_.has_all_reduce();
+           names_kind_ = (asks_servers_ || asks_collectives_) && !scenario_.recorded_kind_only();
+         },
+         "The contract's Scenario as JSON, with what no flag says: groups of gradients, for "
+         "instance; other flags replace what it says")
+      ->type_name("FILE")
+      ->group(kScenarioGroup);
+}
+
 void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
+  DeclareFile(app);
   DeclareChangeFlags(app, scenario_);
   DeclareLinks(app);
   DeclareMultiplexing(app);
@@ -403,6 +429,20 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       app, "--collective-slowdown", "FACTOR",
       "Slow-down factor of a collective while some worker computes (default 1)",
       [this](double factor) { collectives().set_collective_slowdown(factor); }));
+  options.push_back(
+      app.add_option_function<std::string>(
+             "--contention",
+             [this](const std::string& path) {
+               ReadMessage("--contention", path, *collectives().mutable_contention());
+             },
+             "How collectives and computation slow each other: a file with the contract's "
+             "AllReduce.Contention as JSON, as profile fit-contention saves it")
+          ->type_name("FILE"));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--collective-threads", "N",
+      "With --contention: threads of every collective; needed but in tune, where NCCL's rule gives "
+      "them",
+      [this](int32_t threads) { collectives().set_threads(threads); }));
   for (CLI::Option* option : options) option->group(kGroup);
 }
 
@@ -541,7 +581,7 @@ std::string ScenarioFlags::ClusterText() const {
 void ScenarioFlags::Explain(const Session& session) const {
   if (cluster_.has_value() && session.output != OutputFormat::kJson)
     session.console.err << ClusterText();
-  if (!scenario_.has_bandwidth_bytes_per_second() || session.output == OutputFormat::kJson) return;
+  if (bandwidth_text_.empty() || session.output == OutputFormat::kJson) return;
   std::array<char, 64> rate{};
   std::snprintf(rate.data(), rate.size(), "%.15g", scenario_.bandwidth_bytes_per_second());
   session.console.err << "bandwidth: " << bandwidth_text_ << " is " << rate.data() << " bytes/s\n";

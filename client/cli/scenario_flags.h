@@ -56,6 +56,11 @@ class ScenarioFlags {
   void CheckStreams() const;
   // The counts that divide a batch of all workers, where one was given.
   std::vector<int32_t> CountsThatDivide(std::vector<int32_t> counts) const;
+  // A message from a file of JSON. Throws CLI::ValidationError where it is none.
+  static void ReadMessage(const char* flag, const std::string& path,
+                          google::protobuf::Message& message);
+  // REQUIRES: declared before all other flags, which replace what the file says.
+  void DeclareFile(CLI::App& app);
   void DeclareLinks(CLI::App& app);
   void DeclareMultiplexing(CLI::App& app);
   void DeclareWorkers(CLI::App& app, Offsets offsets);

@@ -34,8 +34,11 @@ const Choices<TuningMethod> kTuningMethods{
     {"horovod", v1::OptimizeCommunicationRequest::HOROVOD},
     {"mg-wfbp", v1::OptimizeCommunicationRequest::MG_WFBP},
     {"bytescheduler", v1::OptimizeCommunicationRequest::BYTESCHEDULER},
+    {"libra-m", v1::OptimizeCommunicationRequest::LIBRA_M},
     {"libra", v1::OptimizeCommunicationRequest::LIBRA},
-    {"search", v1::OptimizeCommunicationRequest::SEARCH}};
+    {"search", v1::OptimizeCommunicationRequest::SEARCH},
+    {"sequential", v1::OptimizeCommunicationRequest::SEQUENTIAL},
+    {"mg-cf", v1::OptimizeCommunicationRequest::MG_CF}};
 
 // A bar a cap, as long as the step; the shortest step is marked.
 std::string CurveText(const google::protobuf::RepeatedPtrField<v1::BucketCapPoint>& curve) {
@@ -84,17 +87,17 @@ class TuneQuestion : public Question {
         "since 2024 an explicit bucket_cap_mb holds for the first bucket, too: 1GiB)",
         [](const std::string& text) { return ParseBytes(text); },
         [this](int64_t bytes) { first_bucket_bytes_ = bytes; });
-    app->add_option_function<std::string>(
-           "--contention", [this](const std::string& path) { ReadContention(path); },
-           "How collectives and computation slow each other: a file with the contract's "
-           "AllReduce.Contention as JSON")
-        ->type_name("FILE");
     AddParsedOption(
         *app, "--threads", "LIST",
         "With --contention: numbers of threads that LIBRA chooses from: 128,512 (default 128 to "
         "4096, doubling)",
         [](const std::string& text) { return ParseWorkerList(text); },
         [this](std::vector<int32_t> threads) { threads_ = std::move(threads); });
+    AddValueOption<int32_t>(
+        *app, "--nccl-channels", "N",
+        "With --contention: channels of NCCL, 544 threads each, which collectives of the other "
+        "methods have, small ones fewer (default 2)",
+        [this](int32_t channels) { nccl_channels_ = channels; });
     app->add_flag("--plot", plots_, "Draw step time over bucket cap below the table");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);
@@ -123,8 +126,8 @@ class TuneQuestion : public Question {
     *request.mutable_options() = simulation_.options();
     for (const TuningMethod method : methods_) request.add_methods(method);
     request.mutable_bucket_caps_bytes()->Assign(caps_bytes_.begin(), caps_bytes_.end());
-    if (contention_.has_value()) *request.mutable_contention() = *contention_;
     request.mutable_threads()->Assign(threads_.begin(), threads_.end());
+    if (nccl_channels_.has_value()) request.set_nccl_channels(*nccl_channels_);
     if (first_bucket_bytes_ > 0) request.set_first_bucket_bytes(first_bucket_bytes_);
     return asked;
   }
@@ -151,12 +154,6 @@ class TuneQuestion : public Question {
     }
   }
 
-  void ReadContention(const std::string& path) {
-    const absl::StatusOr<std::string> text = ReadTextInput(path, "what fit-contention saved");
-    const absl::Status status = text.ok() ? FromJson(*text, contention_.emplace()) : text.status();
-    if (!status.ok()) throw CLI::ValidationError("--contention", std::string(status.message()));
-  }
-
   void AddCaps(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       const absl::StatusOr<int64_t> bytes = ParseBytes(text);
@@ -169,8 +166,8 @@ class TuneQuestion : public Question {
   std::vector<int32_t> counts_;
   std::vector<TuningMethod> methods_;
   std::vector<int64_t> caps_bytes_;
-  std::optional<v1::AllReduce::Contention> contention_;
   std::vector<int32_t> threads_;
+  std::optional<int32_t> nccl_channels_;
   int64_t first_bucket_bytes_ = 0;  // 0: not said
   bool plots_ = false;
   ScenarioFlags scenario_;
@@ -256,6 +253,12 @@ std::string AdviceText(const Advice& advice) {
     }
     break;
   }
+  if (std::any_of(advice.strategies().begin(), advice.strategies().end(), [](const auto& strategy) {
+        return strategy.method() == v1::OptimizeCommunicationRequest::MG_CF;
+      }))
+    text +=
+        "MG_CF: MG_WFBP's groups, if collectives and computation did not slow each other: nothing "
+        "sets that, and it is never chosen\n";
   return text;
 }
 

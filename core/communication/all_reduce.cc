@@ -401,12 +401,14 @@ LinkLevel LevelOf(double part, double whole) {
   return LinkLevel::OfUnits(std::max<int64_t>(1, static_cast<int64_t>(units)));
 }
 
-JointPace PaceOf(const Contention& contention, int32_t threads, const ContendingTimes& times) {
+JointPace PaceOf(const AllReduce& how, int32_t of_group, int64_t bytes,
+                 const ContendingTimes& times) {
   const auto speed_of = [&](Span time) {
     if (time == times.least()) return LevelOf(1, 1);
     return LevelOf(static_cast<double>(times.least().ticks), static_cast<double>(time.ticks));
   };
-  return {.computation = LevelOf(ComputationSpeed(contention, threads), 1),
+  const int32_t threads = ThreadsOf(how, static_cast<double>(bytes), of_group);
+  return {.computation = LevelOf(ComputationSpeed(*how.contention, threads), 1),
           .beside_computation = speed_of(times.overlapped),
           .alone = speed_of(times.alone)};
 }
@@ -454,7 +456,7 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
     }
     if (how.contention.has_value() && !std::holds_alternative<Horovod>(how.fusion)) {
       job.joint.paces.push_back(
-          PaceOf(*how.contention, collective.threads > 0 ? collective.threads : how.threads,
+          PaceOf(how, collective.threads, collective.bytes,
                  times.ContendingTimesOf(collective.kind, collective.bytes, collective.threads)));
     } else if (how.collective_slowdown > 1 && !std::holds_alternative<Horovod>(how.fusion)) {
       job.joint.paces.push_back(PaceOf(how));
@@ -487,9 +489,8 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
       return shared_times->TimeOf(kinds[position], bytes);
     };
     if (how.contention.has_value()) {
-      cycles.pace_of = [shared_times, kinds, contention = *how.contention, threads = how.threads](
-                           size_t position, int64_t bytes) {
-        return PaceOf(contention, threads, shared_times->ContendingTimesOf(kinds[position], bytes));
+      cycles.pace_of = [shared_times, kinds, how](size_t position, int64_t bytes) {
+        return PaceOf(how, 0, bytes, shared_times->ContendingTimesOf(kinds[position], bytes));
       };
     } else if (how.collective_slowdown > 1) {
       cycles.pace_of = [pace = PaceOf(how)](size_t, int64_t) { return pace; };

@@ -160,7 +160,8 @@ ContendingTimes CollectiveTimes::ContendingTimesOf(Collective kind, int64_t byte
   const Contention& contention = *job_.contention;
   const auto at = [&](const TransferRate& rate) {
     const double bandwidth =
-        BytesPerSecond(rate, contention.gamma4, threads > 0 ? threads : job_.threads);
+        BytesPerSecond(rate, contention.gamma4,
+                       ThreadsOf(job_, static_cast<double>(bytes), threads));
     return launch_ +
            SpanOf(RingSeconds(kind, static_cast<double>(bytes), workers_, latency_, bandwidth));
   };

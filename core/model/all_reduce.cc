@@ -299,6 +299,10 @@ class AllReduceResolver {
     if (draft_.threads.has_value()) {
       job_.threads = *draft_.threads;
       check(At("threads"), job_.threads);
+    } else if (contend && draft_.thread_channels.has_value()) {
+      job_.thread_channels = *draft_.thread_channels;
+      threads_.insert(NcclThreads(0, job_.thread_channels));
+      threads_.insert(NcclThreads(HUGE_VAL, job_.thread_channels));
     } else if (contend && !all_have_some) {
       faults_.Add(At("threads"),
                   "not given, and contention is: how many does a collective run with?");
@@ -581,6 +585,11 @@ std::string WhyNoOtherBuckets(const Profile& profile) {
       "the recording tells the sizes of its ", content.buckets->sizes_bytes.size(),
       " buckets and not of the gradients in them, so that no others can be made: record with "
       "record_shapes=True and without a hook that compresses, or ask for them as recorded");
+}
+
+int32_t ThreadsOf(const AllReduce& job, double bytes, int32_t of_group) {
+  if (of_group > 0) return of_group;
+  return job.threads > 0 ? job.threads : NcclThreads(bytes, job.thread_channels);
 }
 
 AllReduce ResolveAllReduce(const Profile& profile, const AllReduceDraft& draft,

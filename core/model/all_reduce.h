@@ -142,6 +142,7 @@ struct AllReduceDraft {
   std::optional<GradientGroups> groups;
   std::optional<Contention> contention;
   std::optional<int32_t> threads;
+  std::optional<int32_t> thread_channels;  // 1 to 64
   std::optional<ByteSchedulerDraft> byte_scheduler;
   std::optional<Unfused> unfused;
 
@@ -175,11 +176,16 @@ struct AllReduce {
   int32_t workers_per_rack = 0;                // 0: all are in one
   double rack_bandwidth_bytes_per_second = 0;  // with racks: of each one's link in each direction
   std::optional<Contention> contention;        // with kRing, kCollapsed, one collective at a time
-  // With contention: of what has none of its own; 0: all have.
+  // With contention: of what has none of its own; 0: all have, or NCCL's rule gives them.
   int32_t threads = 0;
+  int32_t thread_channels = 0;  // without `threads`: of that rule; 0: all have their own
 
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
 };
+
+// The threads of a collective of so many bytes. `of_group`: 0: its group has none of its own.
+// REQUIRES: contention.
+int32_t ThreadsOf(const AllReduce& job, double bytes, int32_t of_group = 0);
 
 struct AllReduceLimits {
   double max_latency_seconds = 10;

@@ -2,7 +2,8 @@
 // it: a collective that runs with more threads moves its bytes faster and slows the computation
 // beside it more.
 //
-// Source: Liu et al., "LIBRA", INFOCOM 2023, Eq. 5-7. Threads: values and pure functions.
+// Sources: Liu et al., "LIBRA", INFOCOM 2023, Eq. 5-7; NCCL 2.30.7, src/graph/tuning.cc (threads).
+// Threads: values and pure functions.
 #pragma once
 
 #include <cmath>
@@ -41,6 +42,24 @@ inline double ComputationSpeed(const Contention& contention, int32_t threads) {
 // Bytes per second with so many threads.
 inline double BytesPerSecond(const TransferRate& rate, double gamma4, int32_t threads) {
   return rate.gamma1 - rate.gamma2 * std::exp(-rate.gamma3 * std::pow(threads, gamma4));
+}
+
+// Channels of NCCL where nobody says how many.
+inline constexpr int32_t kNcclChannels = 2;
+
+// The threads that NCCL gives to a collective of so many bytes, over all of its channels, protocol
+// Simple: as many channels as have 64 bytes for each of 512 threads, one at least, whose threads
+// are then halved down to 64, and a warp besides. No fewer for more bytes.
+inline int32_t NcclThreads(double bytes, int32_t channels) {
+  constexpr int32_t kThreads = 512;
+  constexpr int32_t kLeastThreads = 64;
+  constexpr int32_t kWarp = 32;
+  constexpr double kBytesOfThread = 64;
+  int32_t threads = kThreads;
+  const auto are_too_many = [&] { return bytes < kBytesOfThread * channels * threads; };
+  while (channels > 1 && are_too_many()) --channels;
+  while (threads > kLeastThreads && are_too_many()) threads /= 2;
+  return channels * (threads + kWarp);
 }
 
 }  // namespace stepcast

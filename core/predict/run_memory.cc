@@ -126,7 +126,7 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
   const auto& [algorithm, latency, workers_per_node, intra_bandwidth, intra_latency, reduction,
                launch, fusion, measured, concurrent, partition, sharding, overlap_slowdown,
                collective_slowdown, nccl, fidelity, workers_per_rack, rack_bandwidth, contention,
-               threads] = job;
+               threads, thread_channels] = job;
   bytes.Add(algorithm);
   bytes.Add(latency);
   bytes.Add(workers_per_node);
@@ -153,6 +153,7 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
   bytes.Add(rack_bandwidth);
   AddContention(contention, bytes);
   bytes.Add(threads);
+  bytes.Add(thread_channels);
   const auto& [architecture, path, channels, channel_bandwidth, amd] = nccl;
   bytes.Add(architecture);
   bytes.Add(path);

@@ -191,8 +191,7 @@ absl::Status ResolveCollectives(const Profile& profile, const StrategyDraft& dra
   query.options = tuning->options;
   query.baselines = *std::move(tuning);
   std::erase_if(query.baselines->methods, [](TuningMethod method) {
-    return method == TuningMethod::kByteScheduler || method == TuningMethod::kLibra ||
-           method == TuningMethod::kSearch;
+    return method >= TuningMethod::kByteScheduler;
   });
   return absl::OkStatus();
 }

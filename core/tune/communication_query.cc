@@ -19,10 +19,11 @@ namespace stepcast {
 
 namespace {
 
-constexpr TuningMethod kAllMethods[] = {TuningMethod::kAsRecorded,    TuningMethod::kDdpBuckets,
-                                        TuningMethod::kHorovod,       TuningMethod::kMgWfbp,
-                                        TuningMethod::kByteScheduler, TuningMethod::kLibra,
-                                        TuningMethod::kSearch};
+constexpr TuningMethod kAllMethods[] = {
+    TuningMethod::kAsRecorded,    TuningMethod::kDdpBuckets, TuningMethod::kHorovod,
+    TuningMethod::kMgWfbp,        TuningMethod::kByteScheduler, TuningMethod::kLibraM,
+    TuningMethod::kLibra,         TuningMethod::kSearch,        TuningMethod::kSequential,
+    TuningMethod::kMgCf};
 
 // Adds a fault for every value of a list that stands in it twice.
 template <typename Value>
@@ -54,12 +55,15 @@ std::string WhyNot(TuningMethod method, const Profile& profile, const Scenario& 
                           : absl::StrCat("BYTESCHEDULER needs to know when a parameter is used: ",
                                          faults.front().description);
   }
-  if (method == TuningMethod::kLibra) {
+  if (method == TuningMethod::kLibra || method == TuningMethod::kLibraM) {
     if (!job.contention.has_value())
-      return "LIBRA chooses threads by what they cost: it needs contention";
-    if (job.partition_bytes != 0) return "LIBRA cuts no collective, but partition_bytes does";
+      return absl::StrCat(NameOf(method), " chooses threads by what they cost: it needs contention");
+    if (job.partition_bytes != 0)
+      return absl::StrCat(NameOf(method), " cuts no collective, but partition_bytes does");
     return "";
   }
+  if (method == TuningMethod::kMgCf && !job.contention.has_value())
+    return "MG_CF is what MG_WFBP would be without contention: it needs contention";
   if (method != TuningMethod::kHorovod) return "";
   if (job.concurrent_collectives != 1 || job.partition_bytes != 0)
     return "HOROVOD carries one collective at a time and cuts none, but the scenario has "
@@ -84,7 +88,9 @@ void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
 }
 
 std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& draft,
-                                    RequestFaults& faults) {
+                                    const TuningLimits& limits, RequestFaults& faults) {
+  int32_t channels = draft.nccl_channels.value_or(kNcclChannels);
+  if (channels < 1 || channels > limits.max_nccl_channels) channels = kNcclChannels;  // a fault
   ScenarioDraft base = draft.scenario;
   // The recorded times are of the recorded groups, and say little of any others.
   if (profile.recorded_workers() > 1 && profile.has_collectives() &&
@@ -96,11 +102,11 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
         faults.Add("contention", "given, and scenario.all_reduce.contention is, too: which?");
       job->contention = draft.contention;
     }
-    if (job->contention.has_value() && !job->threads.has_value()) job->threads = kDefaultThreads;
+    if (job->contention.has_value() && !job->threads.has_value()) job->thread_channels = channels;
   } else if (draft.contention.has_value()) {
     if (std::holds_alternative<std::monostate>(base.communication) && profile.has_collectives()) {
       base.communication =
-          AllReduceDraft{.contention = draft.contention, .threads = kDefaultThreads};
+          AllReduceDraft{.contention = draft.contention, .thread_channels = channels};
     } else {
       faults.Add("contention", "is of all-reduces, and the scenario is not");
     }
@@ -147,12 +153,12 @@ AllocationOptions AllocationOf(const TuningDraft& draft) {
   return options;
 }
 
-// Faults of the fields that kLibra chooses by: none may be given without contention.
+// Faults of the fields of threads: none may be given without contention.
 void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const TuningLimits& limits,
                      RequestFaults& faults) {
   const std::optional<Contention>& contention = scenario.all_reduce().contention;
   const auto unused = [&](const char* field) {
-    faults.Add(field, "has no effect without contention: only LIBRA chooses threads");
+    faults.Add(field, "has no effect without contention: it is of the threads of collectives");
   };
   const AllocationOptions options = AllocationOf(draft);
   if (!draft.threads.empty() && !contention.has_value()) unused("threads");
@@ -171,6 +177,11 @@ void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const T
   };
   in_range("max_groups", draft.max_groups, limits.max_groups);
   in_range("chunks", draft.chunks, limits.max_chunks);
+  in_range("nccl_channels", draft.nccl_channels, limits.max_nccl_channels);
+  if (draft.nccl_channels.has_value() && scenario.all_reduce().threads > 0)
+    faults.Add("nccl_channels",
+               absl::StrCat(*draft.nccl_channels, " has no effect: scenario.all_reduce.threads is ",
+                            scenario.all_reduce().threads));
   if (!contention.has_value()) return;
   FaultList found;
   CheckContention(*contention, options.threads, found);
@@ -192,10 +203,16 @@ const char* NameOf(TuningMethod method) {
       return "MG_WFBP";
     case TuningMethod::kByteScheduler:
       return "BYTESCHEDULER";
+    case TuningMethod::kLibraM:
+      return "LIBRA_M";
     case TuningMethod::kLibra:
       return "LIBRA";
     case TuningMethod::kSearch:
       return "SEARCH";
+    case TuningMethod::kSequential:
+      return "SEQUENTIAL";
+    case TuningMethod::kMgCf:
+      return "MG_CF";
   }
   return "";
 }
@@ -276,7 +293,7 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
   if (draft.first_bucket_bytes.value_or(1) < 1)
     faults.Add("first_bucket_bytes", absl::StrCat(*draft.first_bucket_bytes, " is below 1"));
   TuningQuery query;
-  query.scenarios = ResolveCounts(profile, draft, faults);
+  query.scenarios = ResolveCounts(profile, draft, limits, faults);
   query.has_counts = !draft.worker_counts.empty();
   query.options = {};
   query.methods = draft.methods;
@@ -289,6 +306,8 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
       const std::string why = WhyNot(draft.methods[i], profile, scenario);
       if (!why.empty()) faults.Add(absl::StrCat("methods[", i, "]"), why);
     }
+    if (draft.methods == std::vector<TuningMethod>{TuningMethod::kMgCf})
+      faults.Add("methods[0]", "MG_CF alone is nothing to choose: ask for another one beside it");
     CheckAllocation(draft, scenario, limits, faults);
   }
   query.allocation = AllocationOf(draft);

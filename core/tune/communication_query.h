@@ -19,15 +19,19 @@
 
 namespace stepcast {
 
-// The ways to group gradients into collectives, the simplest to set first.
+// The ways to group gradients into collectives, the simplest to set first; behind them what nobody
+// would choose.
 enum class TuningMethod : uint8_t {
   kAsRecorded,     // as the scenario, or else the profile, has them
   kDdpBuckets,     // PyTorch's buckets, by the best cap of a sweep
   kHorovod,        // Horovod's cycles, by the best fusion buffer and cycle time of a sweep
   kMgWfbp,         // merged where that ends the last collective soonest (Shi et al., MG-WFBP)
   kByteScheduler,  // by what is needed first, ByteScheduler's partitions and credit of a sweep
+  kLibraM,         // kMgWfbp's groups, with LIBRA's threads for each
   kLibra,          // LIBRA's groups and threads, under contention (Liu et al., INFOCOM 2023)
   kSearch,         // the best grouping that a search by simulation finds, or any other method's
+  kSequential,     // one collective of all gradients: LIBRA's baseline SE
+  kMgCf,           // kMgWfbp's groups without contention: what nothing sets, and is never chosen
 };
 // "DDP_BUCKETS".
 const char* NameOf(TuningMethod method);
@@ -46,9 +50,10 @@ struct TuningDraft {
   std::vector<int64_t> bucket_caps_bytes;  // empty: as BucketCaps
   std::optional<int64_t> first_bucket_bytes;
   std::optional<Contention> contention;  // in the place of the scenario's
-  std::vector<int32_t> threads;          // of kLibra; empty: AllocationOptions' own
+  std::vector<int32_t> threads;          // LIBRA's; empty: AllocationOptions' own
   std::optional<int32_t> max_groups;     // likewise
   std::optional<int32_t> chunks;         // likewise
+  std::optional<int32_t> nccl_channels;  // of the threads of all methods but LIBRA's
 };
 
 struct TuningQuery {
@@ -59,7 +64,7 @@ struct TuningQuery {
   std::vector<LeftOutMethod> left_out;              // of all, where none were asked for
   std::vector<int64_t> bucket_caps_bytes;           // ascending, distinct, not empty
   int64_t first_bucket_bytes = 0;                   // at least 1
-  AllocationOptions allocation;                     // of kLibra
+  AllocationOptions allocation;                     // LIBRA's
   std::optional<RecordedBuckets> recorded_buckets;  // the profile's
 };
 
@@ -85,16 +90,13 @@ BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
 // Workers where a request names no number.
 inline constexpr int32_t kDefaultTunedWorkers = 8;
 
-// Threads of collectives with contention where neither the scenario nor a strategy says them: what
-// NCCL gives to a channel.
-inline constexpr int32_t kDefaultThreads = 512;
-
 struct TuningLimits {
   size_t max_worker_counts = 64;
   size_t max_bucket_caps = 256;
   size_t max_thread_choices = 64;
   int32_t max_groups = 32;
   int32_t max_chunks = 500;
+  int32_t max_nccl_channels = 64;
 };
 
 // The caps that are tried where none are asked for: 0.25 to 200 MiB.

@@ -47,7 +47,9 @@ class TuningWriter {
     for (auto& [method, index] : tried_.found) {
       if (method != TuningMethod::kSearch) continue;
       for (const auto& [other, found] : tried_.found) {
-        if (StepsPerSecond(points_, found) > StepsPerSecond(points_, index)) index = found;
+        if (other != TuningMethod::kMgCf &&
+            StepsPerSecond(points_, found) > StepsPerSecond(points_, index))
+          index = found;
       }
     }
     const Prediction base = points_.Summarize(tried_.base);
@@ -69,7 +71,7 @@ class TuningWriter {
       strategy.prediction = points_.Summarize(index);
       strategy.groups = GroupsOf(strategy.prediction);
       strategy.gain = GainOver(index, tried_.base);
-      if (index != tried_.base)
+      if (index != tried_.base && method != TuningMethod::kMgCf)
         strategy.setting = SettingOf(strategy.scenario.all_reduce(), strategy.groups);
       strategy.backward_seconds = BackwardSecondsOf(strategy);
       if (tried_.libra.has_value() && index == *tried_.libra) {
@@ -82,13 +84,18 @@ class TuningWriter {
               : tuning.lower_bound_seconds;
       strategy.gap = strategy.prediction.step_time.mean / strategy.lower_bound_seconds - 1;
     }
-    if (indices.empty()) return TimeBudgetSpent();
+    if (std::none_of(tuning.strategies.begin(), tuning.strategies.end(), CanBeChosen))
+      return TimeBudgetSpent();
     tuning.curve = std::move(tried_.curve);
     Choose(indices, base, tuning);
     return tuning;
   }
 
  private:
+  static bool CanBeChosen(const TunedStrategy& strategy) {
+    return strategy.method != TuningMethod::kMgCf;
+  }
+
   // LIBRA's backward time of groups that are fixed.
   std::optional<double> BackwardSecondsOf(const TunedStrategy& strategy) const {
     const AllReduce& job = strategy.scenario.all_reduce();
@@ -105,7 +112,7 @@ class TuningWriter {
       groups.push_back({.first = first, .count = count, .threads = std::max(group.threads, 1)});
       first += count;
     }
-    return BackwardTimeOf(tried_.layers, groups, OverlapSettingOf(scenario_)).seconds;
+    return BackwardTimeOf(tried_.layers, groups, OverlapSettingOf(strategy.scenario)).seconds;
   }
 
   // The gain of one point over another, from runs with the same random choices.
@@ -128,14 +135,18 @@ class TuningWriter {
       if (collective.kind != Collective::kAllReduce) continue;
       if (!in_cycles || groups.empty() || collective.start_seconds != start) {
         const size_t next = groups.size();
-        groups.emplace_back().threads = job.threads;
+        groups.emplace_back();
         if (given != nullptr && next < given->groups.size())
-          groups.back().threads = given->groups[next].threads.value_or(job.threads);
+          groups.back().threads = given->groups[next].threads.value_or(0);
       }
       start = collective.start_seconds;
       groups.back().size_bytes += collective.size_bytes;
       groups.back().operations.insert(groups.back().operations.end(), collective.operations.begin(),
                                       collective.operations.end());
+    }
+    for (TunedGroup& group : groups) {
+      if (job.contention.has_value())
+        group.threads = ThreadsOf(job, static_cast<double>(group.size_bytes), group.threads);
     }
     return groups;
   }
@@ -208,23 +219,26 @@ class TuningWriter {
   // The simplest of those that cannot be told from the fastest; where that is told to gain, of
   // those that are told to gain, too.
   void Choose(const std::vector<size_t>& indices, const Prediction& base, Tuning& tuning) const {
-    size_t fastest = 0;
-    for (size_t i = 1; i < indices.size(); ++i) {
-      if (StepsPerSecond(points_, indices[i]) > StepsPerSecond(points_, indices[fastest]))
-        fastest = i;
-    }
-    tuning.chosen = fastest;
+    std::vector<size_t> real;
     for (size_t i = 0; i < indices.size(); ++i) {
+      if (CanBeChosen(tuning.strategies[i])) real.push_back(i);
+    }
+    const size_t fastest = *std::max_element(real.begin(), real.end(), [&](size_t a, size_t b) {
+      return StepsPerSecond(points_, indices[a]) < StepsPerSecond(points_, indices[b]);
+    });
+    tuning.chosen = fastest;
+    for (const size_t i : real) {
       if (tuning.strategies[i].method < tuning.strategies[tuning.chosen].method &&
           (tuning.strategies[fastest].gain.is_none || !tuning.strategies[i].gain.is_none) &&
           GainOver(indices[fastest], indices[i]).is_none)
         tuning.chosen = i;
     }
     std::vector<Alternative> alternatives;
-    for (size_t i = 0; i < indices.size(); ++i)
+    for (const size_t i : real)
       alternatives.push_back(
           AlternativeOf(tuning.strategies[i].prediction, points_.RunsOf(indices[i])));
-    tuning.settled = HowSettled(alternatives, tuning.chosen);
+    const auto chosen_at = std::find(real.begin(), real.end(), tuning.chosen) - real.begin();
+    tuning.settled = HowSettled(alternatives, static_cast<size_t>(chosen_at));
     const TunedStrategy& chosen = tuning.strategies[tuning.chosen];
     if (chosen.gain.is_none) {
       const bool stays = chosen.method == TuningMethod::kAsRecorded;

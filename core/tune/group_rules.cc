@@ -182,14 +182,4 @@ HorovodTime HorovodBackward(std::span<const BackwardLayer> layers, const Overlap
   return time;
 }
 
-int32_t NcclThreads(double bytes, const NcclThreadRule& rule) {
-  constexpr int32_t kLeastHalved = 128;
-  int32_t channels = rule.channels;
-  int32_t threads = rule.threads_per_channel;
-  const auto is_too_many = [&] { return bytes < rule.bytes_per_thread * channels * threads; };
-  while (channels > 1 && is_too_many()) --channels;
-  while (threads % kLeastHalved == 0 && is_too_many()) threads /= 2;
-  return channels * (threads + rule.warp);
-}
-
 }  // namespace stepcast

@@ -88,16 +88,4 @@ HorovodTime HorovodBackward(std::span<const BackwardLayer> layers, const Overlap
                             const HorovodCycles& cycles,
                             absl::FunctionRef<int32_t(double bytes)> threads_of);
 
-// The threads that NCCL gives to an all-reduce of so many bytes, over all of its channels: as many
-// channels as have bytes_per_thread for each of their threads, one at least, whose threads are then
-// halved down to less than 128, and a warp besides for the Simple protocol.
-// Source: NCCL 2.30.7, src/graph/tuning.cc (Simple: 512 threads and 64 bytes, LL128: 640 and 8).
-struct NcclThreadRule {
-  int32_t channels = 2;
-  int32_t threads_per_channel = 512;
-  double bytes_per_thread = 64;
-  int32_t warp = 32;
-};
-int32_t NcclThreads(double bytes, const NcclThreadRule& rule = {});
-
 }  // namespace stepcast

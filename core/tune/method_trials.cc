@@ -55,6 +55,7 @@ class MethodTrials {
     Scenario alone = WithFusion(scenario_, Fusion{});
     std::get<AllReduce>(alone.communication).contention.reset();
     std::get<AllReduce>(alone.communication).threads = 0;
+    std::get<AllReduce>(alone.communication).thread_channels = 0;
     std::get<AllReduce>(alone.communication).overlap_slowdown = 1;
     std::get<AllReduce>(alone.communication).collective_slowdown = 1;
     const absl::StatusOr<std::optional<size_t>> unfused = TryScenario(alone);
@@ -128,9 +129,14 @@ class MethodTrials {
       case TuningMethod::kByteScheduler:
         return SweepPartitions();
       case TuningMethod::kLibra:
-        return AllocateLibra();
+      case TuningMethod::kLibraM:
+        return Allocate(method);
       case TuningMethod::kSearch:
         return Search();
+      case TuningMethod::kSequential:
+        return TogetherAll();
+      case TuningMethod::kMgCf:
+        return MergeWithoutContention();
     }
     return std::nullopt;
   }
@@ -242,21 +248,54 @@ class MethodTrials {
            pieces * scenario_.workers <= kMaxWorkerOperations / 2;
   }
 
+  RecordedBuckets BucketsOf(const std::vector<int32_t>& counts) const {
+    return {.sizes_bytes = made_.chain->BytesOf(counts), .rule = std::nullopt};
+  }
+
   absl::StatusOr<std::optional<size_t>> TryGroups(const std::vector<int32_t>& counts) {
-    return Try(RecordedBuckets{.sizes_bytes = made_.chain->BytesOf(counts), .rule = std::nullopt});
+    return Try(BucketsOf(counts));
+  }
+
+  // Tries the scenario, and runs it. None: in its groups a collective would wait for itself.
+  absl::StatusOr<std::optional<size_t>> Run(const Scenario& scenario) {
+    absl::StatusOr<std::optional<size_t>> index = TryScenario(scenario);
+    if (!index.ok()) return index;
+    if (absl::Status status = Simulate(); !status.ok()) return status;
+    return index;
+  }
+
+  bool HasChain() const { return made_.chain != nullptr && made_.chain->size() > 0; }
+
+  absl::StatusOr<std::optional<size_t>> TogetherAll() {
+    if (!HasChain()) return made_.base;
+    return Run(WithFusion(scenario_, BucketsOf({static_cast<int32_t>(made_.chain->size())})));
+  }
+
+  // Nothing where the value's work ended for the time budget.
+  template <typename Value>
+  static absl::StatusOr<std::optional<size_t>> LeftOut(const absl::StatusOr<Value>& value) {
+    if (IsTimeBudgetSpent(value.status())) return std::nullopt;
+    return value.status();
   }
 
   absl::StatusOr<std::optional<size_t>> Merge() {
-    if (made_.chain == nullptr || made_.chain->size() == 0) return made_.base;
+    if (!HasChain()) return made_.base;
     const absl::StatusOr<std::vector<int32_t>> counts = made_.chain->SoonestEnd(stop_);
-    if (!counts.ok())
-      return IsTimeBudgetSpent(counts.status())
-                 ? absl::StatusOr<std::optional<size_t>>(std::nullopt)
-                 : counts.status();
-    absl::StatusOr<std::optional<size_t>> index = TryGroups(*counts);
-    if (!index.ok()) return index;
-    if (absl::Status status = Simulate(); !status.ok()) return status;
-    return index;  // none: in those groups a collective would wait for itself
+    if (!counts.ok()) return LeftOut(counts);
+    return Run(WithFusion(scenario_, BucketsOf(*counts)));
+  }
+
+  // Computation at its own speed, and collectives at the rates that they have alone.
+  absl::StatusOr<std::optional<size_t>> MergeWithoutContention() {
+    if (!HasChain()) return made_.base;
+    const absl::StatusOr<std::vector<int32_t>> counts = made_.chain->SoonestEnd(stop_);
+    if (!counts.ok()) return LeftOut(counts);
+    Scenario free = WithFusion(scenario_, BucketsOf(*counts));
+    Contention& contention = *std::get<AllReduce>(free.communication).contention;
+    contention.alpha1 = 1;
+    contention.alpha2 = 0;
+    contention.overlapped = contention.alone;
+    return Run(free);
   }
 
   // The chain as LIBRA sees it: what is computed between one gradient and the next, from the first
@@ -291,14 +330,19 @@ class MethodTrials {
     return std::isfinite(begin) ? begin : 0;
   }
 
-  absl::StatusOr<std::optional<size_t>> AllocateLibra() {
-    if (made_.chain == nullptr || made_.chain->size() == 0) return made_.base;
-    absl::StatusOr<ThreadAllocation> allocation =
-        AllocateThreads(made_.layers, OverlapSettingOf(scenario_), query_.allocation, stop_);
-    if (!allocation.ok()) {
-      if (IsTimeBudgetSpent(allocation.status())) return std::nullopt;
-      return allocation.status();
-    }
+  absl::StatusOr<ThreadAllocation> AllocationOf(TuningMethod method) const {
+    const OverlapSetting setting = OverlapSettingOf(scenario_);
+    if (method == TuningMethod::kLibra)
+      return AllocateThreads(made_.layers, setting, query_.allocation, stop_);
+    const absl::StatusOr<std::vector<int32_t>> counts = made_.chain->SoonestEnd(stop_);
+    if (!counts.ok()) return counts.status();
+    return AllocateThreadsToGroups(made_.layers, *counts, setting, query_.allocation, stop_);
+  }
+
+  absl::StatusOr<std::optional<size_t>> Allocate(TuningMethod method) {
+    if (!HasChain()) return made_.base;
+    absl::StatusOr<ThreadAllocation> allocation = AllocationOf(method);
+    if (!allocation.ok()) return LeftOut(allocation);
     GradientGroups groups;
     for (const TensorGroup& group : allocation->groups) {
       GradientGroup& carried = groups.groups.emplace_back();
@@ -306,11 +350,11 @@ class MethodTrials {
       for (int32_t i = group.first; i < group.first + group.count; ++i)
         carried.operations.push_back(made_.chain->names()[Index(i)]);
     }
-    made_.allocation = *std::move(allocation);
-    absl::StatusOr<std::optional<size_t>> index = Try(std::move(groups));
-    if (!index.ok()) return index;
-    if (absl::Status status = Simulate(); !status.ok()) return status;
-    made_.libra = *index;
+    absl::StatusOr<std::optional<size_t>> index = Run(WithFusion(scenario_, std::move(groups)));
+    if (index.ok() && method == TuningMethod::kLibra) {
+      made_.allocation = *std::move(allocation);
+      made_.libra = *index;
+    }
     return index;
   }
 
@@ -352,8 +396,10 @@ class MethodTrials {
 
   absl::StatusOr<std::optional<size_t>> Search() {
     std::vector<std::optional<size_t>> best = {made_.base};
-    for (const auto& [method, index] : made_.found) best.emplace_back(index);
-    if (made_.chain == nullptr || made_.chain->size() == 0) return Fastest(best);
+    for (const auto& [method, index] : made_.found) {
+      if (method != TuningMethod::kMgCf) best.emplace_back(index);
+    }
+    if (!HasChain()) return Fastest(best);
     if (made_.chain->size() <= kExhaustiveGradients) {
       absl::StatusOr<std::optional<size_t>> found = TryAll(AllGroupings(made_.chain->size()));
       if (!found.ok()) return found;

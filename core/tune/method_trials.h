@@ -45,7 +45,7 @@ struct TriedMethods {
   // The chain as LIBRA sees it, from the first computation that a gradient waits for.
   std::vector<BackwardLayer> layers;
   std::vector<BucketCapPoint> curve;  // of kDdpBuckets, by ascending cap
-  std::optional<size_t> libra;        // its point
+  std::optional<size_t> libra;        // kLibra's point
   ThreadAllocation allocation;        // of it
 };
 

@@ -209,14 +209,17 @@ inline constexpr EnumTable<v1::BrokenConstraint::Kind, ConstraintKind, 3> kConst
     {{v1::BrokenConstraint::DEADLINE, ConstraintKind::kDeadline},
      {v1::BrokenConstraint::BUDGET, ConstraintKind::kBudget},
      {v1::BrokenConstraint::MIN_SCALING_EFFICIENCY, ConstraintKind::kMinScalingEfficiency}}};
-inline constexpr EnumTable<v1::OptimizeCommunicationRequest::Method, TuningMethod, 7>
+inline constexpr EnumTable<v1::OptimizeCommunicationRequest::Method, TuningMethod, 10>
     kTuningMethods{{{v1::OptimizeCommunicationRequest::AS_RECORDED, TuningMethod::kAsRecorded},
                     {v1::OptimizeCommunicationRequest::DDP_BUCKETS, TuningMethod::kDdpBuckets},
                     {v1::OptimizeCommunicationRequest::HOROVOD, TuningMethod::kHorovod},
                     {v1::OptimizeCommunicationRequest::MG_WFBP, TuningMethod::kMgWfbp},
                     {v1::OptimizeCommunicationRequest::BYTESCHEDULER, TuningMethod::kByteScheduler},
                     {v1::OptimizeCommunicationRequest::LIBRA, TuningMethod::kLibra},
-                    {v1::OptimizeCommunicationRequest::SEARCH, TuningMethod::kSearch}}};
+                    {v1::OptimizeCommunicationRequest::SEARCH, TuningMethod::kSearch},
+                    {v1::OptimizeCommunicationRequest::SEQUENTIAL, TuningMethod::kSequential},
+                    {v1::OptimizeCommunicationRequest::LIBRA_M, TuningMethod::kLibraM},
+                    {v1::OptimizeCommunicationRequest::MG_CF, TuningMethod::kMgCf}}};
 inline constexpr EnumTable<v1::PathTime::Kind, PathKind, kPathKinds> kPathKindTable{
     {{v1::PathTime::COMPUTATION, PathKind::kComputation},
      {v1::PathTime::SERVER, PathKind::kServer},

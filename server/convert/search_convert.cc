@@ -292,6 +292,7 @@ OptimizeCommunicationCall FromWire(const v1::OptimizeCommunicationRequest& wire)
   draft.threads.assign(wire.threads().begin(), wire.threads().end());
   if (wire.has_max_groups()) draft.max_groups = wire.max_groups();
   if (wire.has_chunks()) draft.chunks = wire.chunks();
+  if (wire.has_nccl_channels()) draft.nccl_channels = wire.nccl_channels();
   if (wire.has_first_bucket_bytes()) draft.first_bucket_bytes = wire.first_bucket_bytes();
   if (wire.has_time_budget())
     call.time_budget_seconds = FromWire(wire.time_budget(), "time_budget", faults);

@@ -50,6 +50,10 @@ constexpr char kCollectives[] = R"({
   "steps": [{"start_ns": [0, 1000000, 3000000, 3000000],
              "end_ns": [1000000, 3000000, 3000000, 3000000]}]})";
 
+constexpr char kContention[] = R"({
+  "alpha2": 1e-4, "overlapped": {"gamma1": 1e9, "gamma2": 5e8, "gamma3": 0.02},
+  "alone": {"gamma1": 1.2e9, "gamma2": 5e8, "gamma3": 0.02}})";
+
 enum class Belongs { kToBoth, kToServers, kToCollectives };
 
 // A flag with a value, and what it needs beside it.
@@ -59,7 +63,7 @@ struct Row {
   std::vector<std::string> rest;
 };
 
-std::vector<Row> Rows(const std::string& priorities) {
+std::vector<Row> Rows(const std::string& priorities, const std::string& contention) {
   constexpr auto kBoth = Belongs::kToBoth;
   constexpr auto kToServers = Belongs::kToServers;
   constexpr auto kToCollectives = Belongs::kToCollectives;
@@ -111,7 +115,9 @@ std::vector<Row> Rows(const std::string& priorities) {
            kToCollectives,
            {"1GB/s", "--workers-per-rack", "1", "--fidelity", "expanded"}},
           {"--overlap-slowdown", kToCollectives, {"1.5"}},
-          {"--collective-slowdown", kToCollectives, {"1.5"}}};
+          {"--collective-slowdown", kToCollectives, {"1.5"}},
+          {"--contention", kToCollectives, {contention, "--collective-threads", "512"}},
+          {"--collective-threads", kToCollectives, {"512", "--contention", contention}}};
 }
 
 class ScenarioKindTest : public LocalProgramTest {
@@ -132,6 +138,7 @@ class ScenarioKindTest : public LocalProgramTest {
   const std::string servers_ = directory_.Write("servers.json", kServers);
   const std::string collectives_ = directory_.Write("collectives.json", kCollectives);
   const std::string priorities_ = directory_.Write("priorities", "recv/a\t0\n");
+  const std::string contention_ = directory_.Write("contention.json", kContention);
 };
 
 TEST_F(ScenarioKindTest, EveryFlagThatIsDeclaredHasARow) {
@@ -146,12 +153,12 @@ TEST_F(ScenarioKindTest, EveryFlagThatIsDeclaredHasARow) {
   for (const char* recorded : {"--accumulate", "--batch-recording", "--measured", "--pipeline"})
     EXPECT_EQ(declared.erase(recorded), 1) << recorded;
   std::set<std::string> rows;
-  for (const Row& row : Rows("")) rows.insert(row.flag);
+  for (const Row& row : Rows("", "")) rows.insert(row.flag);
   EXPECT_EQ(rows, declared);
 }
 
 TEST_F(ScenarioKindTest, AFlagOfTheOtherKindIsRefusedWithWhatToDo) {
-  for (const Row& row : Rows(priorities_)) {
+  for (const Row& row : Rows(priorities_, contention_)) {
     SCOPED_TRACE(row.flag);
     std::vector<std::string> flags{row.flag};
     flags.insert(flags.end(), row.rest.begin(), row.rest.end());
@@ -175,7 +182,7 @@ TEST_F(ScenarioKindTest, AFlagOfTheOtherKindIsRefusedWithWhatToDo) {
 }
 
 TEST_F(ScenarioKindTest, BesideWhatAsksForItsKindEveryFlagCounts) {
-  for (const Row& row : Rows(priorities_)) {
+  for (const Row& row : Rows(priorities_, contention_)) {
     SCOPED_TRACE(row.flag);
     // Ranks are of transfers, and this profile's have other names then; nothing of the other kind
     // says which computation uses a parameter.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <set>
 #include <string>
@@ -12,9 +13,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 #include "core/base/error.h"
 #include "core/tune/gradient_chain.h"
+#include "tests/core/tune/naive_backward.h"
 
 namespace stepcast::communication_tuning_test {
 namespace {
@@ -23,6 +26,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 // At a thousand million bytes a second: forward of 1 us, and then a backward part a gradient, which
@@ -225,7 +229,7 @@ TEST(OptimizeCommunicationTest, TheSameRequestHasTheSameAnswer) {
   const TuningAnswer first = Tuned(profile, draft);
   const TuningAnswer again = Tuned(profile, draft);
   const Tuning& tuning = first.tunings.front();
-  ASSERT_EQ(tuning.strategies.size(), 5U);
+  ASSERT_EQ(tuning.strategies.size(), 6U);
   for (size_t i = 0; i < tuning.strategies.size(); ++i) {
     const TunedStrategy& other = again.tunings.front().strategies[i];
     EXPECT_EQ(BytesOf(tuning.strategies[i]), BytesOf(other));
@@ -283,7 +287,7 @@ TEST(OptimizeCommunicationTest, LibraChoosesGroupsAndThreadsAndSaysHowNearToTheB
                                           .contention = Contending(),
                                           .threads = {128, 1024, 4096}})
                               .tunings.front();
-    ASSERT_EQ(tuning.strategies.size(), 6U);
+    ASSERT_EQ(tuning.strategies.size(), 9U);
     const TunedStrategy& libra = StrategyOf(tuning, TuningMethod::kLibra);
     ASSERT_TRUE(libra.backward_seconds.has_value());
     ASSERT_TRUE(libra.guarantee.has_value()) << libra.why_no_guarantee;
@@ -294,10 +298,9 @@ TEST(OptimizeCommunicationTest, LibraChoosesGroupsAndThreadsAndSaysHowNearToTheB
     }
     EXPECT_EQ(gradients, 7U);
     for (const TunedStrategy& strategy : tuning.strategies) {
-      // Those with 512 threads are none that it chose from, so they may be less than it.
-      if (strategy.method >= TuningMethod::kLibra || !strategy.backward_seconds) continue;
+      // NCCL's threads are none that it chose from, so they may be less than it.
+      if (strategy.method >= TuningMethod::kLibraM || !strategy.backward_seconds) continue;
       better += *libra.backward_seconds < *strategy.backward_seconds ? 1 : 0;
-      EXPECT_EQ(strategy.groups.front().threads, kDefaultThreads);
     }
     const TunedStrategy& searched = StrategyOf(tuning, TuningMethod::kSearch);
     EXPECT_GE(searched.prediction.steps_per_second, libra.prediction.steps_per_second);
@@ -310,6 +313,168 @@ TEST(OptimizeCommunicationTest, LibraChoosesGroupsAndThreadsAndSaysHowNearToTheB
       EXPECT_GE(strategy.prediction.step_time.mean, tuning.lower_bound_seconds * (1 - 1e-9));
   }
   EXPECT_GT(better, 15) << "of 40";
+}
+
+std::vector<std::string> NamesOf(const TunedStrategy& strategy) {
+  std::vector<std::string> names;
+  for (const TunedGroup& group : strategy.groups)
+    names.push_back(absl::StrJoin(group.operations, "+"));
+  return names;
+}
+
+TEST(OptimizeCommunicationTest, OneCollectiveOfAllGradientsBeginsWhenTheLastIsReady) {
+  const Profile profile = Training({1000, 2000, 3000}, {{500, 500, 500}});
+  // Two workers: forward and backward 2.5 us, 2 us of latency and a byte a ns, the optimizer.
+  const Tuning plain = Tuned(profile, {.scenario = Asked(2)}).tunings.front();
+  const TunedStrategy& together = StrategyOf(plain, TuningMethod::kSequential);
+  EXPECT_THAT(BytesOf(together), ElementsAre(6000));
+  EXPECT_EQ(together.groups.front().threads, 0);
+  EXPECT_NEAR(together.prediction.step_time.mean, 2.5e-6 + 2e-6 + 6e-6 + 0.1e-6, 1e-11);
+  // With contention nothing is computed beside it: it has the rate of those that are alone, by the
+  // threads that NCCL gives to 6,000 bytes.
+  const Tuning contending =
+      Tuned(profile, {.scenario = Asked(2), .contention = Contending()}).tunings.front();
+  const TunedStrategy& slowed = StrategyOf(contending, TuningMethod::kSequential);
+  ASSERT_EQ(slowed.groups.size(), 1U);
+  EXPECT_EQ(slowed.groups.front().threads, 96);
+  const double rate = BytesPerSecond(Contending().alone, Contending().gamma4, 96);
+  EXPECT_NEAR(slowed.prediction.step_time.mean, 2.5e-6 + 2e-6 + 6000 / rate + 0.1e-6, 1e-11);
+}
+
+TEST(OptimizeCommunicationTest, CollectivesOfAllButLibraHaveNcclsThreads) {
+  const Profile profile = Training({2000, 30'000, 70'000, 200'000}, {{50'000, 50'000, 50'000, 10}});
+  const auto tuned = [&](ScenarioDraft scenario, std::optional<int32_t> channels) {
+    return Tuned(profile, {.scenario = std::move(scenario),
+                           .contention = Contending(),
+                           .threads = {300, 700},
+                           .nccl_channels = channels})
+        .tunings.front();
+  };
+  std::set<int32_t> seen;
+  for (const int32_t channels : {1, 2, 5}) {
+    for (const TunedStrategy& strategy : tuned(Asked(4), channels).strategies) {
+      SCOPED_TRACE(absl::StrCat(NameOf(strategy.method), ", channels ", channels));
+      const bool by_libra =
+          strategy.method == TuningMethod::kLibra || strategy.method == TuningMethod::kLibraM;
+      for (const TunedGroup& group : strategy.groups) {
+        const int32_t nccls = NcclThreads(static_cast<double>(group.size_bytes), channels);
+        if (by_libra) {
+          EXPECT_THAT((std::vector<int32_t>{300, 700}), Contains(group.threads));
+        } else if (strategy.method != TuningMethod::kSearch) {
+          EXPECT_EQ(group.threads, nccls) << group.size_bytes;
+          seen.insert(nccls);
+        }
+      }
+    }
+  }
+  EXPECT_THAT(seen, AllOf(Contains(96), Contains(544), Contains(2 * 544), Contains(5 * 544)));
+  // Two channels where none are given.
+  EXPECT_EQ(StrategyOf(tuned(Asked(4), {}), TuningMethod::kSequential).groups.front().threads,
+            2 * 544);
+  // What the scenario says of all holds, and what it says of a group.
+  ScenarioDraft fixed = Asked(4);
+  std::get<AllReduceDraft>(fixed.communication).contention = Contending();
+  std::get<AllReduceDraft>(fixed.communication).threads = 512;
+  const auto threads_of = [](const TunedStrategy& strategy) {
+    std::vector<int32_t> threads;
+    for (const TunedGroup& group : strategy.groups) threads.push_back(group.threads);
+    return threads;
+  };
+  EXPECT_THAT(threads_of(StrategyOf(Tuned(profile, {.scenario = fixed}).tunings.front(),
+                                    TuningMethod::kAsRecorded)),
+              ElementsAre(512, 512, 512, 512));
+  std::get<AllReduceDraft>(fixed.communication).threads.reset();
+  std::get<AllReduceDraft>(fixed.communication).groups =
+      GradientGroups{{{.operations = {"gradient/0"}, .threads = 77},
+                      {.operations = {"gradient/1", "gradient/2"}, .threads = 88},
+                      {.operations = {"gradient/3"}}}};
+  const Tuning grouped = Tuned(profile, {.scenario = fixed}).tunings.front();
+  EXPECT_THAT(threads_of(StrategyOf(grouped, TuningMethod::kAsRecorded)),
+              ElementsAre(77, 88, 2 * 544));
+  EXPECT_THAT(threads_of(StrategyOf(grouped, TuningMethod::kSequential)), ElementsAre(2 * 544));
+}
+
+// Every choice of threads for MG_WFBP's groups, and the groups without contention, instant by
+// instant.
+TEST(OptimizeCommunicationTest, LibrasThreadsForMergedGroupsAreTheBestOfAllAndMgCfKnowsNoContention) {
+  std::mt19937 random(5);
+  const std::vector<int32_t> choices = {128, 512, 2048};
+  int better = 0;
+  int counted = 0;
+  size_t most_groups = 0;
+  for (int round = 0; round < 15; ++round) {
+    std::vector<int64_t> bytes;
+    std::vector<int64_t> lengths;
+    for (size_t i = 0; i < 5; ++i) {
+      bytes.push_back(10'000 + random() % 100'000);
+      lengths.push_back(10'000 + random() % 90'000);
+    }
+    const Profile profile = Training(bytes, {lengths});
+    const Tuning tuning = Tuned(profile, {.scenario = Asked(4, 5e-6),
+                                          .options = {.replications = 1},
+                                          .contention = Contending(),
+                                          .threads = choices,
+                                          .chunks = 500})
+                              .tunings.front();
+    const TunedStrategy& merged = StrategyOf(tuning, TuningMethod::kMgWfbp);
+    const TunedStrategy& libra_m = StrategyOf(tuning, TuningMethod::kLibraM);
+    const TunedStrategy& free = StrategyOf(tuning, TuningMethod::kMgCf);
+    EXPECT_EQ(NamesOf(libra_m), NamesOf(merged));
+    EXPECT_EQ(NamesOf(free), NamesOf(merged));
+    most_groups = std::max(most_groups, merged.groups.size());
+    std::vector<BackwardLayer> layers;
+    for (size_t i = 0; i < bytes.size(); ++i)
+      layers.push_back({.seconds = 1e-9 * static_cast<double>(lengths[i]), .bytes = bytes[i]});
+    OverlapSetting setting{.workers = 4, .latency_seconds = 5e-6, .contention = Contending()};
+    std::vector<TensorGroup> groups;
+    for (const TunedGroup& group : merged.groups) {
+      const int32_t next = groups.empty() ? 0 : groups.back().first + groups.back().count;
+      groups.push_back({.first = next,
+                        .count = static_cast<int32_t>(group.operations.size()),
+                        .threads = group.threads});
+    }
+    EXPECT_NEAR(*merged.backward_seconds, NaiveBackwardSeconds(layers, groups, setting), 1e-12);
+    size_t combinations = 1;
+    for (size_t i = 0; i < groups.size(); ++i) combinations *= choices.size();
+    double least = HUGE_VAL;
+    for (size_t combination = 0; combination < combinations; ++combination) {
+      std::vector<TensorGroup> chosen = groups;
+      size_t rest = combination;
+      for (TensorGroup& group : chosen) {
+        group.threads = choices[rest % choices.size()];
+        rest /= choices.size();
+      }
+      least = std::min(least, NaiveBackwardSeconds(layers, chosen, setting));
+    }
+    EXPECT_GE(*libra_m.backward_seconds, least * (1 - 1e-9));
+    // The chunks of its dynamic programming are 1/500 of the computation.
+    EXPECT_LE(*libra_m.backward_seconds, least * 1.01) << "round " << round;
+    better += *libra_m.backward_seconds < *merged.backward_seconds ? 1 : 0;
+    setting.contention.alpha2 = 0;
+    setting.contention.overlapped = setting.contention.alone;
+    EXPECT_NEAR(*free.backward_seconds, NaiveBackwardSeconds(layers, groups, setting), 1e-12);
+    EXPECT_NEAR(free.prediction.step_time.mean, 1.1e-6 + *free.backward_seconds, 1e-9);
+    // It gains over the same groups and threads, and is not what is advised.
+    EXPECT_GT(free.prediction.steps_per_second, merged.prediction.steps_per_second);
+    EXPECT_NE(tuning.strategies[tuning.chosen].method, TuningMethod::kMgCf);
+    EXPECT_EQ(free.setting, "");
+    std::vector<Alternative> alternatives;
+    size_t chosen = 0;
+    for (size_t i = 0; i < tuning.strategies.size(); ++i) {
+      const TunedStrategy& strategy = tuning.strategies[i];
+      if (strategy.method == TuningMethod::kMgCf) continue;
+      if (i == tuning.chosen) chosen = alternatives.size();
+      alternatives.push_back(
+          AlternativeOf(strategy.prediction, {strategy.prediction.steps_per_second}));
+    }
+    EXPECT_NEAR(tuning.settled.expected_loss, HowSettled(alternatives, chosen).expected_loss, 1e-9);
+    alternatives.push_back(AlternativeOf(free.prediction, {free.prediction.steps_per_second}));
+    counted +=
+        HowSettled(alternatives, chosen).expected_loss > tuning.settled.expected_loss ? 1 : 0;
+  }
+  EXPECT_GT(better, 8);
+  EXPECT_GT(counted, 0) << "it would have been the best of them";
+  EXPECT_GT(most_groups, 2U);
 }
 
 // Groups in which less is beside computation, or slows it less, have gradients ready sooner, and
@@ -331,7 +496,7 @@ TEST(OptimizeCommunicationTest, NoGroupingIsBelowTheBoundWhereBothSlowEachOtherD
         Tuned(Training(bytes, {lengths}),
               {.scenario = {.workers = 4, .communication = how}, .options = {.replications = 1}})
             .tunings.front();
-    ASSERT_GE(tuning.strategies.size(), 5U);
+    ASSERT_GE(tuning.strategies.size(), 6U);
     for (const TunedStrategy& strategy : tuning.strategies) {
       EXPECT_GE(strategy.prediction.step_time.mean, strategy.lower_bound_seconds * (1 - 1e-9))
           << "round " << round << " " << NameOf(strategy.method);
@@ -387,7 +552,7 @@ TEST(OptimizeCommunicationTest, ASpentBudgetLeavesWhatWasReached) {
     most = reached;
     EXPECT_LT(tuning.chosen, tuning.strategies.size());
   }
-  EXPECT_EQ(most, 5);
+  EXPECT_EQ(most, 6);
 }
 
 TEST(OptimizeCommunicationTest, ASpentBudgetLeavesTheNumbersOfWorkersThatWereReached) {
@@ -438,7 +603,7 @@ TEST(ResolveTuningTest, DefaultsAreEightWorkersAndAllThatTheScenarioAllows) {
   ASSERT_TRUE(query.ok()) << query.status();
   ASSERT_EQ(query->scenarios.size(), 1U);
   EXPECT_EQ(query->scenarios.front().workers, 8);
-  EXPECT_EQ(query->methods.size(), 5U);
+  EXPECT_EQ(query->methods.size(), 6U);
   EXPECT_EQ(query->bucket_caps_bytes.size(), 27U);
   EXPECT_EQ(query->bucket_caps_bytes.back(), 200 << 20);
   ScenarioDraft side_by_side;
@@ -446,7 +611,41 @@ TEST(ResolveTuningTest, DefaultsAreEightWorkersAndAllThatTheScenarioAllows) {
       AllReduceDraft{.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2};
   EXPECT_THAT(ResolveTuning(profile, {.scenario = side_by_side})->methods,
               ElementsAre(TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets,
-                          TuningMethod::kMgWfbp, TuningMethod::kSearch));
+                          TuningMethod::kMgWfbp, TuningMethod::kSearch, TuningMethod::kSequential));
+  EXPECT_THAT(ResolveTuning(profile, {.contention = Contending()})->methods,
+              IsSupersetOf({TuningMethod::kLibraM, TuningMethod::kLibra, TuningMethod::kMgCf}));
+}
+
+TEST(ResolveTuningTest, ThreadsAndMethodsOfContentionAreRefusedByName) {
+  const Profile profile = Training({1000, 1000}, {{500, 500}});
+  const auto fault = [&](TuningDraft draft) {
+    const std::vector<Fault> faults = DetailsOf(ResolveTuning(profile, draft).status()).faults;
+    return faults.size() == 1 ? absl::StrCat(faults[0].field, ": ", faults[0].description)
+                              : absl::StrCat(faults.size(), " faults");
+  };
+  for (const int32_t channels : {0, -3, 65})
+    EXPECT_EQ(fault({.contention = Contending(), .nccl_channels = channels}),
+              absl::StrCat("nccl_channels: ", channels, " is not from 1 to 64"));
+  EXPECT_THAT(fault({.nccl_channels = 2}), HasSubstr("nccl_channels: has no effect without"));
+  ScenarioDraft fixed = Asked(2);
+  std::get<AllReduceDraft>(fixed.communication).threads = 512;
+  EXPECT_THAT(
+      fault({.scenario = fixed, .contention = Contending(), .nccl_channels = 2}),
+      HasSubstr("nccl_channels: 2 has no effect: scenario.all_reduce.threads is 512"));
+  // 64 channels have 34,816 threads, beside which nothing is computed.
+  EXPECT_THAT(fault({.contention = Contending(), .nccl_channels = 64}),
+              HasSubstr("contention.alpha2"));
+  for (const TuningMethod method : {TuningMethod::kLibraM, TuningMethod::kMgCf})
+    EXPECT_THAT(fault({.methods = {TuningMethod::kAsRecorded, method}}),
+                AllOf(HasSubstr("methods[1]: "), HasSubstr("contention")));
+  EXPECT_THAT(fault({.methods = {TuningMethod::kMgCf}, .contention = Contending()}),
+              HasSubstr("methods[0]: MG_CF alone"));
+  ScenarioDraft cut = Asked(2);
+  std::get<AllReduceDraft>(cut.communication).partition_bytes = 500;
+  EXPECT_THAT(fault({.scenario = cut,
+                     .methods = {TuningMethod::kLibraM},
+                     .contention = Contending()}),
+              HasSubstr("methods[0]: LIBRA_M cuts no collective"));
 }
 
 TEST(ResolveTuningTest, EveryFaultIsNamed) {

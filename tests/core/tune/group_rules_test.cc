@@ -181,13 +181,13 @@ TEST(GroupRulesTest, LayersWithoutParametersGoWithTheNextGradient) {
 }
 
 TEST(NcclThreadsTest, SmallAllReducesGetFewerChannelsThenFewerThreads) {
-  const NcclThreadRule rule{.channels = 4};
-  EXPECT_EQ(NcclThreads(1e9, rule), 4 * 544);
-  EXPECT_EQ(NcclThreads(4 * 512 * 64, rule), 4 * 544);
-  EXPECT_EQ(NcclThreads(4 * 512 * 64 - 1, rule), 3 * 544);
-  EXPECT_EQ(NcclThreads(512 * 64, rule), 544);
-  EXPECT_EQ(NcclThreads(512 * 64 - 1, rule), 256 + 32);
-  EXPECT_EQ(NcclThreads(1, rule), 64 + 32);
+  constexpr int32_t kChannels = 4;
+  EXPECT_EQ(NcclThreads(1e9, kChannels), 4 * 544);
+  EXPECT_EQ(NcclThreads(4 * 512 * 64, kChannels), 4 * 544);
+  EXPECT_EQ(NcclThreads(4 * 512 * 64 - 1, kChannels), 3 * 544);
+  EXPECT_EQ(NcclThreads(512 * 64, kChannels), 544);
+  EXPECT_EQ(NcclThreads(512 * 64 - 1, kChannels), 256 + 32);
+  EXPECT_EQ(NcclThreads(1, kChannels), 64 + 32);
 }
 
 }  // namespace
