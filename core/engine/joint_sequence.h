@@ -38,6 +38,12 @@ class JointSequence {
       position_of_[Index(joint_.ops[i])] = static_cast<int32_t>(i);
   }
 
+  // All workers have done the same so far, and from now on one of them tells of all.
+  void Merge() {
+    for (int32_t& arrived : arrived_) arrived /= workers_;
+    workers_ = 1;
+  }
+
   // A worker begins a step.
   void OnStepBegin(Instant now) {
     if (++begun_workers_ < workers_) return;
@@ -324,7 +330,7 @@ class JointSequence {
   };
 
   const JointWork& joint_;
-  const int32_t workers_;
+  int32_t workers_;
   std::vector<int32_t> position_of_;  // by operation
   std::vector<int32_t> arrived_;      // workers, by position
   std::vector<JointTimes> times_;     // by row

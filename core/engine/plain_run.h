@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -70,6 +71,7 @@ class PlainRun {
         couples_operations_(ledger_.meetings().couples_operations()),
         waits_for_peers_(!releases_.empty()),
         joins_(!job.joint.ops.empty()),
+        can_merge_(AreAlike(job, options)),
         holds_back_(couples_operations_ || joins_),
         meets_(waits_for_peers_ || joins_ || !job.couplings.empty()),
         slows_(job.slows_computation()),
@@ -126,6 +128,7 @@ class PlainRun {
       }
       if (next >= kEndOfTime) return SimulatedTimeExhausted();
       RunInstant(next);
+      if (std::exchange(begun_now_, 0) == worker_count_ && can_merge_ && alike_ == 1) Merge();
     }
     if (!status_.ok()) return status_;
     RunResult result = ledger_.Finish(now_, TotalsNow());
@@ -202,6 +205,37 @@ class PlainRun {
     if (count == 1) return {.worker = flow, .lane = first};
     return {.worker = flow / count, .lane = first + flow % count};
   }
+
+  // True if workers that begin a step at one instant have the same of it, and of all steps after
+  // it, whatever was before.
+  static bool AreAlike(const JobGraph& job, const RunOptions& options) {
+    const auto& speeds = job.compute_speeds;
+    return job.workers() > 1 && job.programs.size() == 1 && !job.joint.ops.empty() &&
+           (job.step_count() == 1 || job.drawing != StepDrawing::kIndependent) &&
+           std::adjacent_find(speeds.begin(), speeds.end(), std::not_equal_to<>()) ==
+               speeds.end() &&
+           job.rankings.empty() && job.networks.empty() && job.couplings.empty() &&
+           job.peer_edges.empty() && job.gatherings.empty() && options.scaling == nullptr &&
+           options.trace == nullptr && options.fastest_path != EnginePath::kPlain;
+  }
+  // All workers have begun a step at this instant, all of which has happened: from now on the first
+  // stands for all.
+  void Merge() {
+    for (const WorkerState& state : workers_) {
+      if (state.step != workers_.front().step) return;
+    }
+    for (int32_t worker = 1; worker < worker_count_; ++worker) {
+      for (LaneIndex lane = 0; lane < first_link_; ++lane)
+        events_.Remove(ProcessorSlot(worker, lane));
+      if (paces_) computing_ -= std::exchange(computes_[Index(worker)], 0);
+    }
+    alike_ = worker_count_;
+    joint_.Merge();
+    usage_.Merge();
+    ledger_.Merge();
+  }
+  // Those that are looked at, each for alike_ workers.
+  int32_t LookedAt() const { return worker_count_ / alike_; }
 
   // Counts work, in completed chunks or what takes as long, and, every kStopCheckInterval of it,
   // asks whether to go on.
@@ -305,7 +339,7 @@ class PlainRun {
   [[gnu::noinline]] void NoteEndedJoint() {
     joint_.TakeEnded(now_, joint_ended_);
     for (const int32_t slot : joint_ended_) {
-      for (int32_t worker = 0; worker < worker_count_; ++worker)
+      for (int32_t worker = 0; worker < LookedAt(); ++worker)
         NoteCompletion({.worker = worker, .lane = lanes_.first_joint() + slot});
     }
     joint_ended_.clear();
@@ -419,13 +453,13 @@ class PlainRun {
   void RunJoint() {
     while (joint_.CanBegin(now_)) {
       const JointSequence::Begun begun = joint_.Begin(now_);
-      for (int32_t worker = 0; worker < worker_count_; ++worker) {
+      for (int32_t worker = 0; worker < LookedAt(); ++worker) {
         RunningOf(worker)[lanes_.first_joint() + begun.slot] = {
             .chunk = {.op = begun.op, .service = begun.slot}, .start = now_};
         usage_.OnJointStart(worker);
         OnSettled(worker);
       }
-      CheckStop(worker_count_);
+      CheckStop(LookedAt());
     }
     if (joint_.NextEnd() != now_) return;
     NoteEndedJoint();
@@ -564,7 +598,7 @@ class PlainRun {
   void EndStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     ++state.step;
-    simulated_operations_ += ProgramOf(state).size();
+    simulated_operations_ += int64_t{ProgramOf(state).size()} * alike_;
     ledger_.OnStepEnd(worker, state.step_begin, now_);
     if (options_.trace != nullptr) {
       options_.trace->OnStep({state.trace.begin(), state.trace.end()});
@@ -577,6 +611,7 @@ class PlainRun {
   void BeginStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     state.step_begin = now_;
+    ++begun_now_;
     if (joins_) joint_.OnStepBegin(now_);
     const Program& program = ProgramOf(state);
     state.operations_left = program.size();
@@ -613,9 +648,10 @@ class PlainRun {
         continue;
       }
       done = usage_.ComputedOn(lane);
-      for (int32_t worker = 0; worker < worker_count_; ++worker) {
+      for (int32_t worker = 0; worker < LookedAt(); ++worker) {
         const IndexedHeap::Slot slot = ProcessorSlot(worker, lane);
-        if (events_.Contains(slot)) done -= events_.KeyOf(slot) - now_.ticks;
+        if (events_.Contains(slot))
+          done -= UsageWindow::Ticks{events_.KeyOf(slot) - now_.ticks} * alike_;
       }
     }
     return totals;
@@ -645,6 +681,7 @@ class PlainRun {
   const bool couples_operations_;
   const bool waits_for_peers_;
   const bool joins_;
+  const bool can_merge_;
   const bool holds_back_;  // operations that are ready, for other workers
   const bool meets_;
   const bool slows_;
@@ -663,6 +700,8 @@ class PlainRun {
   absl::Status status_;
   int64_t work_until_check_ = 0;
   int64_t simulated_operations_ = 0;
+  int32_t begun_now_ = 0;  // workers that begin a step at the instant at hand
+  int32_t alike_ = 1;      // see Merge
   // Of the instant and the round at hand; members only to keep their memory.
   std::vector<IndexedHeap::Slot> events_now_;
   Completions completions_;

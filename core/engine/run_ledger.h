@@ -41,12 +41,17 @@ class RunLedger {
   bool EndsBefore(Instant next) const { return Lasts() && next > options_.until; }
   bool Done() const { return !Lasts() && estimator_.Done(); }
 
+  // All workers are at the same, and what is told of the first is of all from now on.
+  void Merge() { alike_ = job_.workers(); }
+
   // The worker's first step begins.
   void OnStart(int32_t worker, Instant now) { estimator_.OnStart(worker, now); }
   void OnStepEnd(int32_t worker, Instant begin, Instant now) {
-    estimator_.OnStepEnd(worker, begin, now);
-    result_.completions.Add(now);
-    if (options_.keep_step_ends) result_.step_ends[static_cast<size_t>(worker)].push_back(now);
+    for (int32_t w = worker; w < worker + alike_; ++w) {
+      estimator_.OnStepEnd(w, begin, now);
+      result_.completions.Add(now);
+      if (options_.keep_step_ends) result_.step_ends[Index(w)].push_back(now);
+    }
     if (meetings_.Couples(worker, kStepEnd)) meetings_.Arrive(worker, kStepEnd, now);
   }
   // True if what all workers are at is a step of which only the number counts: whose ends begin or
@@ -93,6 +98,7 @@ class RunLedger {
   const RunOptions& options_;
   ThroughputEstimator estimator_;
   Meetings meetings_;
+  int32_t alike_ = 1;
   UsageWindow window_;
   RunResult result_;
 };

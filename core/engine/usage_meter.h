@@ -89,12 +89,17 @@ class UsageMeter {
         workers_(static_cast<size_t>(workers)),
         computed_(static_cast<size_t>(lanes.count()), 0) {}
 
+  // All workers are at the same, and what is told of the first is of all from now on.
+  void Merge() { alike_ = static_cast<Ticks>(workers_.size()); }
+
   void OnComputationStart(int32_t worker, LaneIndex lane, Span duration) {
-    computed_[Index(lane)] += duration.ticks;
+    computed_[Index(lane)] += alike_ * duration.ticks;
     workers_[Index(worker)].computing += static_cast<int32_t>(lane < after_compute_);
   }
   // The computation under way takes longer than was said when it started; negative: shorter.
-  void OnComputationProlonged(LaneIndex lane, Span by) { computed_[Index(lane)] += by.ticks; }
+  void OnComputationProlonged(LaneIndex lane, Span by) {
+    computed_[Index(lane)] += alike_ * by.ticks;
+  }
   void OnTransferStart(int32_t worker) { ++workers_[static_cast<size_t>(worker)].transfers; }
   // A joint operation is ready on the worker.
   void OnJointReady(int32_t worker) { ++workers_[Index(worker)].ready; }
@@ -114,13 +119,13 @@ class UsageMeter {
     const bool exposed = state.transfers > 0 && state.computing == 0;
     // Without a branch, which nothing could foresee.
     const int64_t change = static_cast<int64_t>(exposed) - static_cast<int64_t>(state.exposed);
-    exposed_ -= static_cast<Ticks>(change * now.ticks);
-    exposed_now_ += change;
+    exposed_ -= alike_ * (change * now.ticks);
+    exposed_now_ += alike_ * change;
     state.exposed = exposed;
     const bool waiting = state.ready > 0 && state.transfers == 0 && state.computing == 0;
     if (waiting == state.waiting) return;
-    waiting_ += static_cast<Ticks>(waiting ? -now.ticks : now.ticks);
-    waiting_now_ += waiting ? 1 : -1;
+    waiting_ += alike_ * (waiting ? -now.ticks : now.ticks);
+    waiting_now_ += alike_ * (waiting ? 1 : -1);
     state.waiting = waiting;
   }
 
@@ -132,11 +137,11 @@ class UsageMeter {
   // Time until `now` with a transfer under way and no computation, of all workers. exposed_ holds,
   // of each stretch, its end minus its start; of one that lasts, minus its start only.
   Ticks ExposedUntil(Instant now) const {
-    return exposed_ + static_cast<Ticks>(exposed_now_) * now.ticks;
+    return exposed_ + exposed_now_ * now.ticks;
   }
   // Likewise the time in which a worker waits for others.
   Ticks WaitingUntil(Instant now) const {
-    return waiting_ + static_cast<Ticks>(waiting_now_) * now.ticks;
+    return waiting_ + waiting_now_ * now.ticks;
   }
 
  private:
@@ -152,10 +157,11 @@ class UsageMeter {
   const LaneIndex first_joint_;
   std::vector<Worker> workers_;
   std::vector<Ticks> computed_;  // by lane
+  Ticks alike_ = 1;              // workers that what is told is of
   Ticks exposed_ = 0;
-  int64_t exposed_now_ = 0;
+  Ticks exposed_now_ = 0;
   Ticks waiting_ = 0;
-  int64_t waiting_now_ = 0;
+  Ticks waiting_now_ = 0;
 };
 
 }  // namespace stepcast

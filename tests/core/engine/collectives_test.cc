@@ -771,5 +771,69 @@ TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
   RecordProperty("fast_runs", fast_runs);
 }
 
+// Workers that are alike, from when they begin a step at once: those of one recorded step, with
+// contention, cycles or priorities.
+TEST(CollectivesComparisonTest, WorkersThatAreAlikeAreToldAsEachByItselfToTheTick) {
+  int compared = 0;
+  int in_step_at_last = 0;
+  int started_apart = 0;
+  int in_cycles = 0;
+  int by_priority = 0;
+  for (uint64_t seed = 0; compared < 600 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    RandomJob job = MakeJob(seed);
+    Random random({seed, 81});
+    job.profile.steps.resize(1);
+    job.scenario.worker_groups.clear();
+    job.scenario.workers = static_cast<int32_t>(2 + random.Below(6));
+    job.scenario.start_offsets_ns.clear();
+    if (random.Below(3) > 0) {
+      for (int32_t worker = 0; worker < *job.scenario.workers; ++worker)
+        job.scenario.start_offsets_ns.push_back(static_cast<int64_t>(random.Below(3'000'000)));
+      ++started_apart;
+    }
+    auto& how = std::get<AllReduceDraft>(job.scenario.communication);
+    if (random.Below(4) > 0) Contend(random, job);
+    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
+    const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
+    if (!scenario.ok()) continue;
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+    if (!program.ok()) continue;
+    JobGraph graph = JobOf(*program, nullptr, *scenario);
+    if (!graph.joint.cycles.has_value() && random.Below(3) == 0) {
+      JointPriorities& priorities = graph.joint.priorities.emplace();
+      priorities.credit_bytes = static_cast<int64_t>(1 + random.Below(5000));
+      for (size_t i = 0; i < graph.joint.ops.size(); ++i) {
+        priorities.ranks.push_back(static_cast<int32_t>(random.Below(4)));
+        priorities.bytes.push_back(static_cast<int64_t>(1 + random.Below(3000)));
+      }
+    }
+    const auto warmup = static_cast<int32_t>(random.Below(4));
+    RunOptions options =
+        OptionsFor(*scenario, warmup + 2 + static_cast<int32_t>(random.Below(9)), warmup);
+    if (random.Below(8) == 0) options.until = Instant{} + FromSeconds(0.01 * random.Unit());
+    const absl::StatusOr<RunResult> together = Simulate(graph, options, NeverStop);
+    options.fastest_path = EnginePath::kPlain;
+    const absl::StatusOr<RunResult> apart = Simulate(graph, options, NeverStop);
+    ASSERT_EQ(together.status(), apart.status());
+    if (!apart.ok() || together->path != EnginePath::kPlain) continue;
+    ExpectSame(*apart, *together);
+    const auto last = [&](size_t worker) {
+      const std::vector<Instant>& ends = together->step_ends[worker];
+      return ends.empty() ? Instant{} : ends.back();
+    };
+    in_step_at_last += last(0) == last(1) ? 1 : 0;
+    in_cycles += graph.joint.cycles.has_value() ? 1 : 0;
+    by_priority += graph.joint.priorities.has_value() ? 1 : 0;
+    ++compared;
+  }
+  EXPECT_GT(in_step_at_last, 400);
+  EXPECT_GT(started_apart, 300);
+  EXPECT_GT(in_cycles, 80);
+  EXPECT_GT(by_priority, 20);
+}
+
 }  // namespace
 }  // namespace stepcast::collectives_test
