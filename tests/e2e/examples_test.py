@@ -28,8 +28,13 @@ class ExamplesTest(ServerTest):
             reply = self.server.predictions.RecommendWorkers(request, timeout=PATIENCE_SECONDS)
             expected.append((job, str(reply.workers), f"{reply.prediction.examples_per_second:.6f}"))
         for language, command in commands().items():
-            answers = run_loop(command, self.server.address, 0.1, 3, jobs)[0]
-            self.assertEqual([match[0] for each in answers for match in each if match[5]], [], language)
+            # The examples wait for two seconds, which a busy machine may not give a process.
+            for _ in range(20):
+                answers = run_loop(command, self.server.address, 0.1, 3, jobs)[0]
+                failed = [match[0] for each in answers for match in each if match[5]]
+                if not any(line.endswith("DEADLINE_EXCEEDED") for line in failed):
+                    break
+            self.assertEqual(failed, [], language)
             self.assertTrue(all(float(match[4]) > 0 for each in answers for match in each))
             self.assertEqual([[(match[1], match[2], match[3]) for match in each] for each in answers], [expected] * 3, language)
         # Twice the batch, twice the examples.
