@@ -8,20 +8,26 @@
 
 #include "core/base/error.h"
 #include "core/strategies/recomputation.h"
+#include "core/tune/communication_tuning.h"
 
 namespace stepcast {
 
 namespace {
 
 constexpr double kBytesOfGigabyte = 1e9;
-// A step that is shorter by less is as short: what computes less again, and was tried first, stays.
-constexpr double kShorter = 1 - 1e-3;
 
 // Of those that fit, so far.
 struct BestPlan {
   std::optional<MemoryPlan> plan;
-  double seconds = 0;
+  std::optional<ShortRuns> simulated;
 };
+
+// True where it is known to take a shorter step. With the same random choices, one by one.
+bool IsShorter(const ShortRuns& one, const ShortRuns& other, double confidence_level) {
+  const Gain gain = GainOf(one.runs, other.runs, one.prediction.simulation_interval,
+                           other.prediction.simulation_interval, confidence_level);
+  return !gain.is_none && gain.mean > 0;
+}
 
 // The source of what operations keep.
 const char* KeptText(const Profile& recorded, const StrategyQuery& query) {
@@ -86,35 +92,33 @@ absl::Status Unreachable(const MemoryReport& report) {
 }
 
 // What was tried goes into the report; the best so far, if any, is replaced by what is faster.
-void Consider(MemoryPass pass, absl::StatusOr<MemoryPlan> plan,
-              absl::FunctionRef<double(const Profile&)> seconds_of, MemoryReport& report,
-              BestPlan& best) {
-  TriedMemoryPass tried{.pass = pass, .memory = {}};
+void Consider(MemoryPass pass, absl::StatusOr<MemoryPlan> plan, SimulateShortly simulate,
+              double confidence_level, MemoryReport& report, BestPlan& best) {
+  TriedMemoryPass& tried = report.tried.emplace_back();
+  tried.pass = pass;
   if (!plan.ok()) {
     tried.why_not = std::string(plan.status().message());
-    report.tried.push_back(std::move(tried));
     return;
   }
   tried.memory = plan->memory;
   tried.recomputes = plan->recomputes;
   if (plan->memory.bytes() > static_cast<double>(*report.budget_bytes)) {
     tried.why_not = absl::StrFormat("needs %.4g GB", plan->memory.bytes() / kBytesOfGigabyte);
-  } else {
-    tried.step_seconds = seconds_of(plan->profile);
-    const bool is_known = tried.step_seconds > 0;
-    if (!best.plan.has_value() || (is_known && tried.step_seconds < kShorter * best.seconds)) {
-      best.plan.emplace(*std::move(plan));
-      best.seconds = tried.step_seconds;
-    }
+    return;
   }
-  report.tried.push_back(std::move(tried));
+  std::optional<ShortRuns> simulated = simulate(plan->profile);
+  if (simulated.has_value()) tried.step_seconds = simulated->prediction.step_time.mean;
+  const bool is_better =
+      !best.plan.has_value() ||
+      (simulated.has_value() &&
+       (!best.simulated.has_value() || IsShorter(*simulated, *best.simulated, confidence_level)));
+  if (is_better) best = {.plan = *std::move(plan), .simulated = std::move(simulated)};
 }
 
 }  // namespace
 
 absl::StatusOr<MemoryPlan> ChooseMemoryPass(const Profile& recorded, const StrategyQuery& query,
-                                            StopCheck stop,
-                                            absl::FunctionRef<double(const Profile&)> seconds_of,
+                                            StopCheck stop, SimulateShortly simulate,
                                             std::optional<MemoryReport>& told) {
   MemoryPlan as_is{.pass = MemoryPass::kNone, .profile = recorded, .memory = {}};
   if (!query.memory.has_value()) return as_is;
@@ -135,11 +139,12 @@ absl::StatusOr<MemoryPlan> ChooseMemoryPass(const Profile& recorded, const Strat
   for (const Recomputed what : {Recomputed::kCheapOutputs, Recomputed::kSegments}) {
     absl::StatusOr<MemoryPlan> plan = again.Fitting(what, budget, stop);
     if (!plan.ok() && !absl::IsFailedPrecondition(plan.status())) return plan.status();
-    Consider(MemoryPass::kRecomputation, std::move(plan), seconds_of, report, best);
+    Consider(MemoryPass::kRecomputation, std::move(plan), simulate, query.options.confidence_level,
+             report, best);
     if (absl::Status status = stop(); !status.ok()) return status;
   }
   Consider(MemoryPass::kGradientAccumulation, Accumulate(recorded, model, query.half_batch_shares),
-           seconds_of, report, best);
+           simulate, query.options.confidence_level, report, best);
   if (!best.plan.has_value()) return Unreachable(report);
   report.pass = best.plan->pass;
   report.recomputed = best.plan->recomputed;

@@ -14,6 +14,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
+#include "core/predict/throughput.h"
 #include "core/strategies/memory.h"
 #include "core/strategies/strategy_query.h"
 
@@ -38,12 +39,19 @@ struct MemoryReport {
   std::vector<std::string> assumptions;  // sentences
 };
 
-// The job that fits the query's budget and takes the shortest step by `seconds_of`; as recorded
-// where that fits, or there is no budget. The report is left empty where nothing is known of what
-// is kept. FAILED_PRECONDITION, reason MEMORY_BUDGET_UNREACHABLE, where nothing fits.
+// A short simulation of a job, and each of its runs, steps per second.
+struct ShortRuns {
+  Prediction prediction;
+  std::vector<double> runs;
+};
+
+// The job that fits the query's budget and takes the shortest step by `simulate` (none: it could
+// not be), unless there is no difference known to what computes less again; as recorded where that
+// fits, or there is no budget. The report is left empty where nothing is known of what is kept.
+// FAILED_PRECONDITION, reason MEMORY_BUDGET_UNREACHABLE, where nothing fits.
+using SimulateShortly = absl::FunctionRef<std::optional<ShortRuns>(const Profile&)>;
 absl::StatusOr<MemoryPlan> ChooseMemoryPass(const Profile& recorded, const StrategyQuery& query,
-                                            StopCheck stop,
-                                            absl::FunctionRef<double(const Profile&)> seconds_of,
+                                            StopCheck stop, SimulateShortly simulate,
                                             std::optional<MemoryReport>& report);
 
 }  // namespace stepcast

@@ -50,7 +50,7 @@ class StrategyAdviser {
     answer_.shortcuts = query_.shortcuts;
     if (absl::Status status = SimulateAsRecorded(); !status.ok()) return status;
     absl::StatusOr<MemoryPlan> plan = ChooseMemoryPass(
-        recorded_, query_, stop_, [this](const Profile& job) { return ShortStepSeconds(job); },
+        recorded_, query_, stop_, [this](const Profile& job) { return SimulateShort(job); },
         answer_.memory);
     if (!plan.ok()) return plan.status();
     plan_.emplace(*std::move(plan));
@@ -82,12 +82,12 @@ class StrategyAdviser {
     return absl::OkStatus();
   }
 
-  double ShortStepSeconds(const Profile& profile) {
+  std::optional<ShortRuns> SimulateShort(const Profile& profile) {
     PointSet points(profile, query_.options, {.counter = known_.counter});
     const absl::StatusOr<size_t> index = points.TryAlone(query_.scenario, stop_);
-    if (!index.ok() || !points.RunAll(stop_, executor_).ok()) return 0;
+    if (!index.ok() || !points.RunAll(stop_, executor_).ok()) return std::nullopt;
     answer_.simulation.Add(points.Statistics());
-    return points.Summarize(*index).step_time.mean;
+    return ShortRuns{.prediction = points.Summarize(*index), .runs = points.RunsOf(*index)};
   }
 
   // The groups of a tuned strategy, as a strategy of the planned job.
