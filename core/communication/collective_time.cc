@@ -159,9 +159,8 @@ ContendingTimes CollectiveTimes::ContendingTimesOf(Collective kind, int64_t byte
                                                    int32_t threads) const {
   const Contention& contention = *job_.contention;
   const auto at = [&](const TransferRate& rate) {
-    const double bandwidth =
-        BytesPerSecond(rate, contention.gamma4,
-                       ThreadsOf(job_, static_cast<double>(bytes), threads));
+    const double bandwidth = BytesPerSecond(rate, contention.gamma4,
+                                            ThreadsOf(job_, static_cast<double>(bytes), threads));
     return launch_ +
            SpanOf(RingSeconds(kind, static_cast<double>(bytes), workers_, latency_, bandwidth));
   };

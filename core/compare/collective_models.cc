@@ -75,8 +75,7 @@ double LoneBandwidth(const AllReduce& job) {
   const auto rate = [&](int32_t threads) {
     return BytesPerSecond(contention.alone, contention.gamma4, threads);
   };
-  double greatest =
-      job.threads + job.thread_channels > 0 ? rate(ThreadsOf(job, HUGE_VAL)) : 0;
+  double greatest = job.threads + job.thread_channels > 0 ? rate(ThreadsOf(job, HUGE_VAL)) : 0;
   if (const auto* given = std::get_if<GradientGroups>(&job.fusion)) {
     for (const GradientGroup& group : given->groups)
       greatest = std::max(greatest, rate(group.threads.value_or(job.threads)));

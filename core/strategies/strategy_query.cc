@@ -190,9 +190,8 @@ absl::Status ResolveCollectives(const Profile& profile, const StrategyDraft& dra
   query.scenario = tuning->scenarios.front();
   query.options = tuning->options;
   query.baselines = *std::move(tuning);
-  std::erase_if(query.baselines->methods, [](TuningMethod method) {
-    return method >= TuningMethod::kByteScheduler;
-  });
+  std::erase_if(query.baselines->methods,
+                [](TuningMethod method) { return method >= TuningMethod::kByteScheduler; });
   return absl::OkStatus();
 }
 

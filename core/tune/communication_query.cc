@@ -19,11 +19,11 @@ namespace stepcast {
 
 namespace {
 
-constexpr TuningMethod kAllMethods[] = {
-    TuningMethod::kAsRecorded,    TuningMethod::kDdpBuckets, TuningMethod::kHorovod,
-    TuningMethod::kMgWfbp,        TuningMethod::kByteScheduler, TuningMethod::kLibraM,
-    TuningMethod::kLibra,         TuningMethod::kSearch,        TuningMethod::kSequential,
-    TuningMethod::kMgCf};
+constexpr TuningMethod kAllMethods[] = {TuningMethod::kAsRecorded,    TuningMethod::kDdpBuckets,
+                                        TuningMethod::kHorovod,       TuningMethod::kMgWfbp,
+                                        TuningMethod::kByteScheduler, TuningMethod::kLibraM,
+                                        TuningMethod::kLibra,         TuningMethod::kSearch,
+                                        TuningMethod::kSequential,    TuningMethod::kMgCf};
 
 // Adds a fault for every value of a list that stands in it twice.
 template <typename Value>
@@ -57,7 +57,8 @@ std::string WhyNot(TuningMethod method, const Profile& profile, const Scenario& 
   }
   if (method == TuningMethod::kLibra || method == TuningMethod::kLibraM) {
     if (!job.contention.has_value())
-      return absl::StrCat(NameOf(method), " chooses threads by what they cost: it needs contention");
+      return absl::StrCat(NameOf(method),
+                          " chooses threads by what they cost: it needs contention");
     if (job.partition_bytes != 0)
       return absl::StrCat(NameOf(method), " cuts no collective, but partition_bytes does");
     return "";
@@ -69,6 +70,16 @@ std::string WhyNot(TuningMethod method, const Profile& profile, const Scenario& 
     return "HOROVOD carries one collective at a time and cuts none, but the scenario has "
            "concurrent_collectives or partition_bytes";
   return "";
+}
+
+void CheckMethods(const TuningDraft& draft, const Profile& profile, const Scenario& scenario,
+                  RequestFaults& faults) {
+  for (size_t i = 0; i < draft.methods.size(); ++i) {
+    const std::string why = WhyNot(draft.methods[i], profile, scenario);
+    if (!why.empty()) faults.Add(absl::StrCat("methods[", i, "]"), why);
+  }
+  if (draft.methods == std::vector<TuningMethod>{TuningMethod::kMgCf})
+    faults.Add("methods[0]", "MG_CF alone is nothing to choose: ask for another one beside it");
 }
 
 void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
@@ -302,12 +313,7 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
   query.recorded_buckets = profile.content().buckets;
   if (!query.scenarios.empty() && !query.scenarios.front().has_servers()) {
     const Scenario& scenario = query.scenarios.front();
-    for (size_t i = 0; i < draft.methods.size(); ++i) {
-      const std::string why = WhyNot(draft.methods[i], profile, scenario);
-      if (!why.empty()) faults.Add(absl::StrCat("methods[", i, "]"), why);
-    }
-    if (draft.methods == std::vector<TuningMethod>{TuningMethod::kMgCf})
-      faults.Add("methods[0]", "MG_CF alone is nothing to choose: ask for another one beside it");
+    CheckMethods(draft, profile, scenario, faults);
     CheckAllocation(draft, scenario, limits, faults);
   }
   query.allocation = AllocationOf(draft);

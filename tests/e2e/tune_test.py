@@ -136,6 +136,23 @@ class TuneTest(ServerTest):
             self.tuned(methods=["BYTESCHEDULER"])
         self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
 
+    def test_libras_baselines_have_nccls_threads_and_the_bound_is_never_chosen(self):
+        rate = {"gamma1": 1e9, "gamma2": 5e8, "gamma3": 0.02}
+        contention = {"alpha2": 1.3e-4, "overlapped": rate, "alone": rate}
+        reply = self.tuned(contention=contention, nccl_channels=3, threads=[128, 2048])
+        by_method = {strategy.method: strategy for strategy in reply.strategies}
+        total = sum(group.size_bytes for group in by_method[METHOD.SEQUENTIAL].groups)
+        self.assertEqual([(group.size_bytes, group.threads) for group in by_method[METHOD.SEQUENTIAL].groups], [(total, 3 * 544)])
+        for method in METHOD.MG_WFBP, METHOD.MG_CF, METHOD.DDP_BUCKETS:
+            self.assertEqual({group.threads for group in by_method[method].groups}, {3 * 544})
+        names = lambda method: [list(group.operations) for group in by_method[method].groups]
+        self.assertEqual(names(METHOD.LIBRA_M), names(METHOD.MG_WFBP))
+        self.assertEqual(names(METHOD.MG_CF), names(METHOD.MG_WFBP))
+        self.assertLessEqual({group.threads for group in by_method[METHOD.LIBRA_M].groups}, {128, 2048})
+        self.assertLess(by_method[METHOD.MG_CF].step_seconds, by_method[METHOD.MG_WFBP].step_seconds)
+        self.assertNotEqual(reply.chosen, METHOD.MG_CF)
+        self.assertEqual(by_method[METHOD.MG_CF].setting, "")
+
     def test_groups_that_no_cap_makes_have_a_cap_a_bucket(self):
         reply = self.tuned(methods=["SEARCH"], scenario={"workers": 8, "all_reduce": {"latency_seconds": 5e-4}}, bucket_caps_bytes=[1 << 30])
         [strategy] = reply.strategies

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kBytesPerParameter = 4;
 // The channels of NCCL over one 50 Gbit/s card.
-constexpr NcclThreadRule kNccl{.channels = 4};
+constexpr int32_t kChannels = 4;
 
 // Layers as they are declared, of one example.
 class Network {
@@ -64,7 +64,7 @@ std::vector<TensorGroup> WithThreads(const std::vector<BackwardLayer>& layers,
   return groups;
 }
 
-int32_t NcclsChoice(double bytes) { return NcclThreads(bytes, kNccl); }
+int32_t NcclsChoice(double bytes) { return NcclThreads(bytes, kChannels); }
 
 // Those that end the earliest beside nothing, as the paper takes MG-WFBP's to: where the startup is
 // longer than layers are, MG-WFBP's own rule merges everything.

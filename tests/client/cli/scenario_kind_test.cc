@@ -147,7 +147,8 @@ TEST_F(ScenarioKindTest, EveryFlagThatIsDeclaredHasARow) {
   flags.Declare(app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
   std::set<std::string> declared;
   for (const CLI::Option* option : app.get_options()) declared.insert(option->get_name());
-  for (const char* asks : {"--help", "--servers", "--all-reduce"}) declared.erase(asks);
+  for (const char* asks : {"--help", "--servers", "--all-reduce", "--scenario"})
+    declared.erase(asks);
   // These are of the recorded job, whatever kind is asked about, or of a recording or a benchmark
   // in a file: job_change_test, pipeline_test and calibration_test in tests/e2e have them.
   for (const char* recorded : {"--accumulate", "--batch-recording", "--measured", "--pipeline"})
@@ -238,6 +239,38 @@ TEST_F(ScenarioKindTest, WhatWasAssumedIsOneLineForAllRows) {
   ASSERT_EQ(told.size(), 3U);
   EXPECT_EQ(told[1]["field"], "scenario.all_reduce.latency_seconds");
   EXPECT_EQ(told[1]["value"], "25us");
+}
+
+// What a file says counts as if it were asked by a client of the API, and flags replace it.
+TEST_F(ScenarioKindTest, AFileSaysWhatNoFlagDoes) {
+  const std::string file = directory_.Write("scenario.json", R"({"all_reduce": {
+    "latency_seconds": 1e-5, "threads": 512, "contention": )" + std::string(kContention) +
+                                                                 R"(,
+    "groups": {"groups": [{"operations": ["a"], "threads": 64}, {"operations": ["b"]}]}}})");
+  const Outcome outcome = Predict(collectives_, {"--scenario", file, "--latency", "2ms"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json told = Json::parse(outcome.out)["predictions"][0]["scenario"]["allReduce"];
+  EXPECT_EQ(told["latencySeconds"], 2e-3);
+  EXPECT_EQ(told["threads"], 512);
+  EXPECT_EQ(told["groups"]["groups"][0]["threads"], 64);
+  EXPECT_EQ(told["contention"]["alpha2"], 1e-4);
+  for (const char* command : {"predict", "recommend", "tune", "diagnose", "compare", "report"}) {
+    SCOPED_TRACE(command);
+    std::vector<std::string> arguments{command, collectives_, "--scenario", file};
+    if (command == std::string("report"))
+      arguments.insert(arguments.end(), {"--out", directory_.Path("out")});
+    const Outcome each = Run(arguments);
+    EXPECT_EQ(each.exit_code, 0) << each.err;
+  }
+  const Outcome both = Predict(collectives_, {"--scenario", file, "--sync"});
+  EXPECT_EQ(both.exit_code, 2) << both.out;
+  const Outcome sized =
+      Predict(collectives_, {"--scenario", directory_.Write("sized.json", R"({"workers": 4})")});
+  EXPECT_EQ(sized.exit_code, 2);
+  EXPECT_THAT(sized.err, HasSubstr("--workers does"));
+  const Outcome unknown =
+      Predict(collectives_, {"--scenario", directory_.Write("bad.json", R"({"wrokers": 4})")});
+  EXPECT_EQ(unknown.exit_code, 2);
 }
 
 // The other commands take the same flags.

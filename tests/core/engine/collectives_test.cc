@@ -792,7 +792,6 @@ TEST(CollectivesComparisonTest, WorkersThatAreAlikeAreToldAsEachByItselfToTheTic
         job.scenario.start_offsets_ns.push_back(static_cast<int64_t>(random.Below(3'000'000)));
       ++started_apart;
     }
-    auto& how = std::get<AllReduceDraft>(job.scenario.communication);
     if (random.Below(4) > 0) Contend(random, job);
     const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
     ASSERT_TRUE(profile.ok()) << profile.status();

@@ -396,7 +396,8 @@ TEST(OptimizeCommunicationTest, CollectivesOfAllButLibraHaveNcclsThreads) {
 
 // Every choice of threads for MG_WFBP's groups, and the groups without contention, instant by
 // instant.
-TEST(OptimizeCommunicationTest, LibrasThreadsForMergedGroupsAreTheBestOfAllAndMgCfKnowsNoContention) {
+TEST(OptimizeCommunicationTest,
+     LibrasThreadsForMergedGroupsAreTheBestOfAllAndMgCfKnowsNoContention) {
   std::mt19937 random(5);
   const std::vector<int32_t> choices = {128, 512, 2048};
   int better = 0;
@@ -629,9 +630,8 @@ TEST(ResolveTuningTest, ThreadsAndMethodsOfContentionAreRefusedByName) {
   EXPECT_THAT(fault({.nccl_channels = 2}), HasSubstr("nccl_channels: has no effect without"));
   ScenarioDraft fixed = Asked(2);
   std::get<AllReduceDraft>(fixed.communication).threads = 512;
-  EXPECT_THAT(
-      fault({.scenario = fixed, .contention = Contending(), .nccl_channels = 2}),
-      HasSubstr("nccl_channels: 2 has no effect: scenario.all_reduce.threads is 512"));
+  EXPECT_THAT(fault({.scenario = fixed, .contention = Contending(), .nccl_channels = 2}),
+              HasSubstr("nccl_channels: 2 has no effect: scenario.all_reduce.threads is 512"));
   // 64 channels have 34,816 threads, beside which nothing is computed.
   EXPECT_THAT(fault({.contention = Contending(), .nccl_channels = 64}),
               HasSubstr("contention.alpha2"));
@@ -642,10 +642,9 @@ TEST(ResolveTuningTest, ThreadsAndMethodsOfContentionAreRefusedByName) {
               HasSubstr("methods[0]: MG_CF alone"));
   ScenarioDraft cut = Asked(2);
   std::get<AllReduceDraft>(cut.communication).partition_bytes = 500;
-  EXPECT_THAT(fault({.scenario = cut,
-                     .methods = {TuningMethod::kLibraM},
-                     .contention = Contending()}),
-              HasSubstr("methods[0]: LIBRA_M cuts no collective"));
+  EXPECT_THAT(
+      fault({.scenario = cut, .methods = {TuningMethod::kLibraM}, .contention = Contending()}),
+      HasSubstr("methods[0]: LIBRA_M cuts no collective"));
 }
 
 TEST(ResolveTuningTest, EveryFaultIsNamed) {
