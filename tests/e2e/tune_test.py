@@ -45,7 +45,7 @@ class TuneTest(ServerTest):
     def test_one_bucket_of_all_is_worse_than_many_by_what_follows_by_hand(self):
         reply = self.tuned()
         by_method = {strategy.method: strategy for strategy in reply.strategies}
-        self.assertEqual(list(by_method), [METHOD.AS_RECORDED, METHOD.DDP_BUCKETS, METHOD.HOROVOD, METHOD.MG_WFBP, METHOD.SEARCH])
+        self.assertEqual(list(by_method), [METHOD.AS_RECORDED, METHOD.DDP_BUCKETS, METHOD.HOROVOD, METHOD.MG_WFBP, METHOD.SEARCH, METHOD.SEQUENTIAL])
         # PyTorch's own buckets: the first gradient, from 15 ms on, and all others, 44 ms of bytes from 70 ms on.
         recorded = by_method[METHOD.AS_RECORDED]
         self.assertEqual([group.size_bytes for group in recorded.groups], [2000000, 22000000])
