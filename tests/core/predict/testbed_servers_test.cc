@@ -115,9 +115,9 @@ bool HasServers(const json& point) { return point.at("parameter_servers") > 1; }
 TEST(TestbedServersTest, TurnsOnBothLinksExplainSeveralServersAndEqualSharesDoNot) {
   const Errors errors =
       ErrorsOf([](const json& point) { return HasServers(point) && !IsLarge(point); });
-  ASSERT_EQ(errors.in_turns.size(), 12U);
+  ASSERT_EQ(errors.in_turns.size(), 16U);
   EXPECT_LT(MeanOf(errors.in_turns), 0.05);
-  EXPECT_LT(WorstOf(errors.in_turns), 0.1);
+  EXPECT_LT(WorstOf(errors.in_turns), 0.15);
   EXPECT_LT(MeanOf(errors.in_turns), 0.6 * MeanOf(errors.in_equal_shares));
 }
 

@@ -10,7 +10,7 @@ PRECISION = 0.02
 MOST_RESTARTS = 30
 SEVERAL_WORKERS = (2, 4, 8)
 SEVERAL_SERVERS = (2, 3, 4)
-# Besides the random one, in which a job is recorded. The models are chains, of which TIC and TAC request what graph order does (runner_test.py).
+# Besides the random one, in which a job is recorded. The models are chains, of which TIC and TAC request what graph order does (testbed_servers_test).
 ORDERS = ("graph", "reverse")
 # Tensors of up to 19 MB, above most windows that gRPC finds here.
 SCALE_OF_LARGE = 8
@@ -20,6 +20,7 @@ KINDS = (
     "started together",
     *(f"{servers} servers" for servers in SEVERAL_SERVERS),
     *(f"{order} order" for order in ORDERS),
+    *(f"{servers} servers, graph order" for servers in (2, 4)),
     LARGE,
     f"{LARGE}, 2 servers",
     "one queue for all",
@@ -90,6 +91,7 @@ def points(models=MODELS, restarts=None, most_restarts=MOST_RESTARTS, kinds=KIND
     grid += [point(model, workers, together=True) for model in models for workers in (2, 4, 8)]
     model = models[0]
     others = [point(model, workers, servers=servers) for servers in SEVERAL_SERVERS for workers in (1, *SEVERAL_WORKERS)]
+    others += [point(model, workers, servers=servers, download_order="graph") for servers in (2, 4) for workers in (4, 8)]
     others += [point(model, workers, download_order=order) for order in ORDERS for workers in SEVERAL_WORKERS]
     others += [point(model, workers, scale=SCALE_OF_LARGE) for workers in SEVERAL_WORKERS]
     others += [point(model, workers, scale=SCALE_OF_LARGE, servers=2) for workers in (4, 8)]
