@@ -6,6 +6,7 @@
 // looking at a child that is not there needs no branch. Threads: none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -31,6 +32,8 @@ class IndexedHeap {
   // REQUIRES: !empty().
   Slot Top() const { return heap_[0].slot; }
   int64_t TopKey() const { return heap_[0].key; }
+  // The least key but the top's; kNoKey where there is none.
+  int64_t SecondKey() const { return std::min(heap_[1].key, heap_[2].key); }
 
   // True if one slot's key is less than all others.
   bool HasOneTop() const {

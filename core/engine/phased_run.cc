@@ -57,7 +57,7 @@ PhasedRun<Uploads, Link>::PhasedRun(const JobGraph& job, const PhasePlan& plan,
       outbound_(Index(hubs_), outbound),
       next_download_(Index(hubs_), kEndOfTime),
       next_upload_(next_download_),
-      inbound_touched_(Index(hubs_), false),
+      inbound_touched_(Index(hubs_), 0),
       outbound_touched_(inbound_touched_),
       timers_(Index(worker_count_) * Index(hubs_)),
       rows_(graph_, plan, options.trace != nullptr, /*streamed=*/Uploads::kNeedsCut),
@@ -101,6 +101,9 @@ absl::StatusOr<RunResult> PhasedRun<Uploads, Link>::Go() {
   CheckStop(graph_.chunk_count() / kChunksPerPart);
   while (!ledger_.Done() && status_.ok()) {
     if constexpr (requires { Link::kSharesNetwork; }) RunChunks();
+    if constexpr (kRunsAlone) {
+      if (hubs_ == 1 && outbound_.front().active() <= 1) RunAlone();
+    }
     const Instant next = NextEvent();
     if (ledger_.EndsBefore(next)) {
       now_ = options_.until;
@@ -117,19 +120,69 @@ absl::StatusOr<RunResult> PhasedRun<Uploads, Link>::Go() {
 }
 
 template <typename Uploads, RememberingLink Link>
-void PhasedRun<Uploads, Link>::CheckStop(int64_t work) {
-  work_until_check_ -= work;
-  if (work_until_check_ > 0 || !status_.ok()) return;
-  work_until_check_ = kStopCheckInterval;
-  status_ = stop_();
-}
-
-template <typename Uploads, RememberingLink Link>
 Instant PhasedRun<Uploads, Link>::NextEvent() const {
   Instant next = timers_.empty() ? kEndOfTime : Instant{timers_.TopKey()};
   for (size_t hub = 0; hub < next_download_.size(); ++hub)
     next = std::min({next, next_download_[hub], next_upload_[hub]});
   return next;
+}
+
+// A worker that has the outbound link for itself sends and waits in turns until something else
+// happens, or its last batch is under way: nobody else would notice the instants in between.
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::RunAlone() {
+  if constexpr (kRunsAlone) {
+    Link& link = outbound_.front();
+    Uploads& uploads = uploads_.front();
+    const bool sends = link.active() == 1;
+    if (!sends && timers_.empty()) return;
+    const int32_t worker = sends ? link.OnlyFlow() : timers_.Top();
+    WorkerState& state = workers_[Index(worker)];
+    Instant next = sends ? next_upload_.front() : Instant{timers_.TopKey()};
+    Instant limit =
+        std::min(next_download_.front(), Instant{sends ? timers_.TopKey() : timers_.SecondKey()});
+    if (ledger_.Lasts()) limit = std::min(limit, options_.until + Span{1});
+    if (next >= limit || state.phase != Phase::kUploading || (sends && uploads.SendsLast(worker)))
+      return;
+    auto use = link.BeginLoneUse();
+    bool is_sending = sends;
+    const auto expose = [&](Instant end) {
+      state.exposed +=
+          std::max<int64_t>(0, (end - std::max(state.uploading_since, state.computed_at)).ticks);
+    };
+    if (sends) {
+      uploads.EndBatch(worker, next, link);
+      expose(next);
+    }
+    for (;;) {
+      const Instant now = next;
+      uploads.LineUp(worker, now);
+      const Span work = uploads.TakeBatch(worker, now);
+      CheckStop(1 + uploads.ChunksOfBatch(worker) / kChunksPerPart);
+      if (is_sending != (work.ticks > 0)) {
+        use.anchor = now;
+        use.virtual_anchor = use.virtual_now;
+      }
+      is_sending = work.ticks > 0;
+      use.work = work;
+      use.carried += work.ticks;
+      if (is_sending) state.uploading_since = now;
+      next = is_sending ? now + work : uploads.NextReady(worker);
+      if (next >= limit || uploads.SendsLast(worker) || !status_.ok()) break;
+      if (!is_sending) continue;
+      uploads.EndBatchAlone(worker, now, next);
+      expose(next);
+      use.virtual_now += work.ticks;
+    }
+    link.EndLoneUse(worker, use);
+    state.outbound_active = is_sending ? 1 : 0;
+    next_upload_.front() = is_sending ? next : kEndOfTime;
+    if (is_sending) {
+      timers_.Remove(TimerOf(worker, 0));
+    } else {
+      timers_.Set(TimerOf(worker, 0), next.ticks);
+    }
+  }
 }
 
 // Lets networks that know what follows a chunk go on by themselves until something else happens.
@@ -160,9 +213,11 @@ void PhasedRun<Uploads, Link>::RunInstant(Instant now) {
     if (next_upload_[Index(hub)] == now) TakeUploads(hub);
   }
   TakeTimers();
-  ledger_.meetings().PassFull(now_, [this](OpIndex, std::span<const int32_t> workers) {
-    for (const int32_t worker : workers) BeginStep(worker);
-  });
+  if (ledger_.meetings().HasFull()) {
+    ledger_.meetings().PassFull(now_, [this](OpIndex, std::span<const int32_t> workers) {
+      for (const int32_t worker : workers) BeginStep(worker);
+    });
+  }
   Settle();
   ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
 }
@@ -174,19 +229,19 @@ void PhasedRun<Uploads, Link>::Settle() {
 }
 
 template <typename Uploads, RememberingLink Link>
-void PhasedRun<Uploads, Link>::Settle(std::vector<Link>& links, std::vector<bool>& touched,
+void PhasedRun<Uploads, Link>::Settle(std::vector<Link>& links, std::vector<uint8_t>& touched,
                                       std::vector<Instant>& next) {
   if constexpr (requires { Link::kSharesNetwork; }) {
-    if (std::find(touched.begin(), touched.end(), true) == touched.end()) return;
+    if (std::find(touched.begin(), touched.end(), 1) == touched.end()) return;
     std::fill(next.begin(), next.end(), links.front().Settle(now_));
     CheckStop(links.front().settle_cost() / kFlowsPerPart);
-    std::fill(touched.begin(), touched.end(), false);
+    std::fill(touched.begin(), touched.end(), 0);
   } else {
     for (size_t hub = 0; hub < links.size(); ++hub) {
       if (!touched[hub]) continue;
       next[hub] = links[hub].Settle(now_);
       CheckStop(links[hub].settle_cost() / kFlowsPerPart);
-      touched[hub] = false;
+      touched[hub] = 0;
     }
   }
 }
@@ -195,7 +250,7 @@ template <typename Uploads, RememberingLink Link>
 void PhasedRun<Uploads, Link>::TakeDownloads(int32_t hub) {
   flows_.clear();
   inbound_[Index(hub)].TakeEnded(now_, flows_);
-  inbound_touched_[Index(hub)] = true;
+  inbound_touched_[Index(hub)] = 1;
   for (const int32_t worker : flows_) {
     WorkerState& state = workers_[Index(worker)];
     if (state.row->downloads.empty()) {
@@ -210,7 +265,7 @@ template <typename Uploads, RememberingLink Link>
 void PhasedRun<Uploads, Link>::TakeUploads(int32_t hub) {
   flows_.clear();
   outbound_[Index(hub)].TakeEnded(now_, flows_);
-  outbound_touched_[Index(hub)] = true;
+  outbound_touched_[Index(hub)] = 1;
   for (const int32_t worker : flows_) {
     WorkerState& state = workers_[Index(worker)];
     const Link& link = outbound_[Index(hub)];
@@ -274,7 +329,7 @@ void PhasedRun<Uploads, Link>::BeginStep(int32_t worker) {
     StartFlow(inbound_[Index(hub)], worker, phase.total, [&](auto& chunks) {
       for (const Span work : state.downloads->chunks[Index(hub)]) chunks.Add(work);
     });
-    inbound_touched_[Index(hub)] = true;
+    inbound_touched_[Index(hub)] = 1;
   }
   CheckStop(graph_.chunk_count() / kChunksPerPart + kUnitsPerStep);
 }
@@ -420,7 +475,7 @@ void PhasedRun<Uploads, Link>::GoOnUploading(int32_t worker, int32_t hub) {
     if (state.outbound_active++ == 0) state.uploading_since = now_;
     StartFlow(outbound_[Index(hub)], worker, work,
               [&](auto& chunks) { uploads.AddBatchTo(worker, chunks); });
-    outbound_touched_[Index(hub)] = true;
+    outbound_touched_[Index(hub)] = 1;
   } else if (!uploads.AllReady(worker)) {
     timers_.Set(TimerOf(worker, hub), uploads.NextReady(worker).ticks);
   } else {

@@ -93,7 +93,14 @@ class PhasedRun {
     }
   }
 
+  // True if the instants of a worker that has the outbound link for itself may be run in one loop.
+  static constexpr bool kRunsAlone =
+      Uploads::kNeedsCut && !Uploads::kRanked && requires(Link link) {
+    link.BeginLoneUse();
+  };
+
   void SetSpeeds();
+  void RunAlone();
   Instant NextEvent() const;
   void RunChunks();
   void RunInstant(Instant now);
@@ -102,8 +109,13 @@ class PhasedRun {
   void TakeTimers();
   void Settle();
   // The links of one direction; `touched` and `next` by hub.
-  void Settle(std::vector<Link>& links, std::vector<bool>& touched, std::vector<Instant>& next);
-  void CheckStop(int64_t work);
+  void Settle(std::vector<Link>& links, std::vector<uint8_t>& touched, std::vector<Instant>& next);
+  void CheckStop(int64_t work) {
+    work_until_check_ -= work;
+    if (work_until_check_ > 0 || !status_.ok()) return;
+    work_until_check_ = kStopCheckInterval;
+    status_ = stop_();
+  }
 
   void BeginStep(int32_t worker);
   void ReadArrivals(int32_t worker, int32_t hub, Span carried,
@@ -134,8 +146,8 @@ class PhasedRun {
   std::vector<Link> outbound_;
   std::vector<Instant> next_download_;  // by hub: when the next flow ends
   std::vector<Instant> next_upload_;
-  std::vector<bool> inbound_touched_;
-  std::vector<bool> outbound_touched_;
+  std::vector<uint8_t> inbound_touched_;  // by hub: 1 where something ended or began
+  std::vector<uint8_t> outbound_touched_;
   IndexedHeap timers_;  // by worker and hub: the next upload is ready, or (hub 0) a step begins
   PhaseRows rows_;
   StepRanks ranks_;

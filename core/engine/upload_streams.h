@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -85,20 +86,18 @@ class UploadStreams {
     for (int32_t i = stream.arrived; i < stream.batch_end; ++i)
       chunks.Add(ends.WorkBefore(i + 1) - ends.WorkBefore(i));
   }
+  // True if the batch at hand is the last one.
+  bool SendsLast(int32_t worker) const {
+    return streams_[static_cast<size_t>(worker)].batch_end == count_;
+  }
   // The batch at hand, a flow of `link`, ends now.
   template <RememberingLink Link>
   void EndBatch(int32_t worker, Instant now, const Link& link) {
-    Stream& stream = StreamOf(worker);
-    if (stream.arrived == stream.batch_end) return;
-    const LatestEnds& ends = stream.row->ends;
-    const int32_t last = stream.batch_end - 1;
-    const Span taken = ends.TakenBefore(stream.batch_end);
-    Instant updated_at = std::max(stream.updated_at + (taken - ends.TakenBefore(stream.arrived)),
-                                  now + (taken - ends.TakenBefore(last)));
-    if (ends.DecisiveBefore(last) >= stream.arrived)
-      updated_at = std::max(updated_at, EndByDecisive(stream, link.Read(worker)));
-    stream.updated_at = updated_at;
-    stream.arrived = stream.batch_end;
+    EndBatch(worker, now, [&] { return link.Read(worker); });
+  }
+  // The same of one that had a link for itself since it began then.
+  void EndBatchAlone(int32_t worker, Instant begin, Instant now) {
+    EndBatch(worker, now, [&] { return LoneReader{.at = begin}; });
   }
 
   // The end of the step's last update. REQUIRES: all uploads have arrived.
@@ -112,6 +111,10 @@ class UploadStreams {
                        const Link& link) const;
 
  private:
+  struct LoneReader {
+    Instant After(Span work) { return at = at + work; }
+    Instant at;
+  };
   struct Stream {
     Instant ReadyAt(int32_t upload) const { return cut + row->ready[Index(upload)]; }
 
@@ -124,6 +127,22 @@ class UploadStreams {
   };
 
   Stream& StreamOf(int32_t worker) { return streams_[static_cast<size_t>(worker)]; }
+  // `read()` reads the ends of the batch's chunks.
+  template <typename Read>
+  requires std::invocable<Read>
+  void EndBatch(int32_t worker, Instant now, Read read) {
+    Stream& stream = StreamOf(worker);
+    if (stream.arrived == stream.batch_end) return;
+    const LatestEnds& ends = stream.row->ends;
+    const int32_t last = stream.batch_end - 1;
+    const Span taken = ends.TakenBefore(stream.batch_end);
+    Instant updated_at = std::max(stream.updated_at + (taken - ends.TakenBefore(stream.arrived)),
+                                  now + (taken - ends.TakenBefore(last)));
+    if (ends.DecisiveBefore(last) >= stream.arrived)
+      updated_at = std::max(updated_at, EndByDecisive(stream, read()));
+    stream.updated_at = updated_at;
+    stream.arrived = stream.batch_end;
+  }
   // The end of the batch's updates, if one but its last arrival decides it.
   template <typename Reader>
   Instant EndByDecisive(const Stream& stream, Reader reader);

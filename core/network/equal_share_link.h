@@ -30,6 +30,11 @@ class EqualShareLink {
     // They stay in the heap until the instant is settled: a worker whose next chunk follows at once
     // only gets another key there.
     ended_at_ = ends_.TopKey();
+    if (ends_.HasOneTop()) {
+      ended_.push_back(ends_.Top());
+      ended.push_back(ends_.Top());
+      return;
+    }
     ends_.AppendTops(ended_);
     ended.insert(ended.end(), ended_.begin(), ended_.end());
   }
@@ -43,8 +48,8 @@ class EqualShareLink {
   // Closes the instant `now`; returns when the next flow ends, kEndOfTime where none is active.
   Instant Settle(Instant now) {
     // An end is a product, so at one the clock shows just that.
-    const int64_t virtual_now = ended_.empty() ? VirtualAt(now) : ended_at_;
-    for (const auto& [flow, work] : starting_) ends_.Set(flow, virtual_now + work.ticks);
+    settled_ = ended_.empty() ? VirtualAt(now) : ended_at_;
+    for (const auto& [flow, work] : starting_) ends_.Set(flow, settled_ + work.ticks);
     for (const Flow flow : ended_) {
       if (ends_.KeyOf(flow) == ended_at_) ends_.Remove(flow);
     }
@@ -53,7 +58,7 @@ class EqualShareLink {
     const auto active = static_cast<int64_t>(ends_.size());
     if (active != active_) {
       anchor_ = now;
-      virtual_anchor_ = virtual_now;
+      virtual_anchor_ = settled_;
       active_ = active;
     }
     return active_ == 0 ? kEndOfTime : anchor_ + Span{(ends_.TopKey() - virtual_anchor_) * active_};
@@ -61,6 +66,35 @@ class EqualShareLink {
 
   // Links and flows that the last Settle looked at: what it cost.
   int64_t settle_cost() const { return 1; }
+
+  // What became of the link while nobody but one flow used it, all of it at once: from `anchor` on
+  // the flow is active, or none is.
+  struct LoneUse {
+    Instant anchor;
+    int64_t virtual_anchor = 0;
+    int64_t virtual_now = 0;  // where the flow at hand began; else the anchor's
+    int64_t carried = 0;      // by flows that began
+    Span work;                // of the flow at hand; 0: none is active
+  };
+  // REQUIRES, here and below: the instant is settled. One flow is active.
+  Flow OnlyFlow() const { return ends_.Top(); }
+  // The use as it is when the active flow ends; now, where none is. At most one is.
+  LoneUse BeginLoneUse() const {
+    const int64_t now = active_ == 0 ? virtual_anchor_ : ends_.TopKey();
+    return {.anchor = anchor_, .virtual_anchor = virtual_anchor_, .virtual_now = now};
+  }
+  void EndLoneUse(Flow flow, const LoneUse& use) {
+    active_ = use.work.ticks > 0 ? 1 : 0;
+    if (active_ == 1) {
+      ends_.Set(flow, use.virtual_now + use.work.ticks);
+    } else {
+      ends_.Remove(flow);
+    }
+    anchor_ = use.anchor;
+    virtual_anchor_ = use.virtual_anchor;
+    settled_ = use.virtual_now;
+    carried_ += use.carried;
+  }
 
   // Work carried until `now`, in ticks of the whole link. REQUIRES: the instant is settled; hub
   // is 0.
@@ -82,6 +116,8 @@ class EqualShareLink {
   int64_t VirtualAt(Instant now) const {
     return active_ == 0 ? virtual_anchor_ : virtual_anchor_ + (now - anchor_).ticks / active_;
   }
+  // The clock's value at the instant that was settled last.
+  int64_t settled() const { return settled_; }
   // The clock's last anchor: the instant since when it runs as it does, its value then, and the
   // number of flows that slow it down.
   Instant anchor() const { return anchor_; }
@@ -93,6 +129,7 @@ class EqualShareLink {
   std::vector<std::pair<Flow, Span>> starting_;
   std::vector<Flow> ended_;  // at the instant at hand
   int64_t ended_at_ = 0;     // their virtual end
+  int64_t settled_ = 0;
   Instant anchor_;
   int64_t virtual_anchor_ = 0;
   int64_t active_ = 0;  // in force since anchor_

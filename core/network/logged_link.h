@@ -42,17 +42,20 @@ class LoggedLink {
     // Before flows that start become active: where they begin is not known yet.
     if (log_.size() >= trim_at_) Trim();
     const Instant next = link_.Settle(now);
-    if (link_.anchor() != log_.back().at || link_.active() != log_.back().active) {
-      log_.push_back(
-          {.at = link_.anchor(), .virtual_at = link_.virtual_anchor(), .active = link_.active()});
-    }
-    for (const Flow flow : starting_) {
-      begins_[static_cast<size_t>(flow)] = {
-          .virtual_at = link_.VirtualAt(now),
-          .position = first_position_ + static_cast<int64_t>(log_.size()) - 1};
-    }
+    NoteAnchor();
+    for (const Flow flow : starting_) begins_[static_cast<size_t>(flow)] = BeginNow();
     starting_.clear();
     return next;
+  }
+  // See EqualShareLink: its instants while nobody but one flow uses it are not settled one by one.
+  using LoneUse = EqualShareLink::LoneUse;
+  int64_t active() const { return link_.active(); }
+  Flow OnlyFlow() const { return link_.OnlyFlow(); }
+  LoneUse BeginLoneUse() const { return link_.BeginLoneUse(); }
+  void EndLoneUse(Flow flow, const LoneUse& use) {
+    link_.EndLoneUse(flow, use);
+    NoteAnchor();
+    begins_[static_cast<size_t>(flow)] = BeginNow();
   }
   bool IsActive(Flow flow) const { return link_.IsActive(flow); }
   int64_t CarriedBy(Instant now) const { return link_.CarriedBy(now, 0); }
@@ -117,6 +120,17 @@ class LoggedLink {
   };
 
   static constexpr size_t kMinTrim = 1024;
+
+  void NoteAnchor() {
+    if (link_.anchor() == log_.back().at && link_.active() == log_.back().active) return;
+    log_.push_back(
+        {.at = link_.anchor(), .virtual_at = link_.virtual_anchor(), .active = link_.active()});
+  }
+  // Of a flow that begins at the instant that was settled last.
+  Begin BeginNow() const {
+    return {.virtual_at = link_.settled(),
+            .position = first_position_ + static_cast<int64_t>(log_.size()) - 1};
+  }
 
   // Forgets what no active flow can be asked about. What remains may at most double until the next
   // time.

@@ -40,6 +40,8 @@ void ExpectSame(const IndexedHeap& heap, const Obvious& obvious) {
   }
   ASSERT_EQ(heap.TopKey(), *obvious.keys.begin());
   ASSERT_EQ(obvious.key_of.at(heap.Top()), heap.TopKey());
+  ASSERT_EQ(heap.SecondKey(),
+            heap.size() == 1 ? IndexedHeap::kNoKey : *std::next(obvious.keys.begin()));
   std::map<IndexedHeap::Slot, int64_t> visited;
   heap.ForEach([&](IndexedHeap::Slot slot, int64_t key) { visited[slot] = key; });
   ASSERT_EQ(visited, obvious.key_of);
