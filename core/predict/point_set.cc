@@ -1,6 +1,7 @@
 #include "core/predict/point_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace {
 constexpr size_t kMaxParts = 512;
 // The half-width of the interval of a gain's ratio, as a share, of pairs of runs that agree.
 constexpr double kAgreeingPairs = 0.1;
+// Difference between the halves of a run that is none, as a share of the throughput.
+constexpr double kStandingStill = 0.005;
 
 SimulationOptions AsATry(SimulationOptions options, bool of_servers) {
   if (options.automatic_steps && of_servers) return options;
@@ -122,7 +125,8 @@ void PointSet::CompareStarts(Entry& entry) {
   const bool remembers = scenario.workers > 1 && !scenario.is_synchronous();
   if (options_.horizon == Horizon::kSteadyState && remembers) {
     entry.other_start.emplace(profile_, WithOtherStart(scenario),
-                              WithOtherStart(scenario, OptionsOf(scenario)), entry.runs.graph());
+                              WithOtherStart(scenario, OptionsOf(scenario)), entry.runs.graph(),
+                              Replications::Purpose::kOtherStart);
   }
 }
 
@@ -145,6 +149,14 @@ bool PointSet::IsForgotten(const Entry& entry) {
                         entry.other_start->LateStepsPerSecond());
 }
 
+// What does not move any more at either start will not in longer runs either.
+bool PointSet::IsStuck(const Entry& entry) {
+  const double change =
+      entry.other_start->LateStepsPerSecond() - entry.other_start->EarlyStepsPerSecond();
+  return entry.runs.done() > 0 && entry.other_start->done() > 0 &&
+         std::abs(change) <= kStandingStill * entry.runs.StepsPerSecond().mean;
+}
+
 bool PointSet::Lengthen() {
   bool lengthened = false;
   for (Entry& entry : entries_) lengthened = Lengthen(entry) || lengthened;
@@ -159,7 +171,7 @@ bool PointSet::Lengthen(Entry& entry) {
     entry.other_start->Lengthen();
     return true;
   }
-  if (!entry.runs.CanLengthen() || !(too_short || remembers)) return false;
+  if (!entry.runs.CanLengthen() || !(too_short || (remembers && !IsStuck(entry)))) return false;
   entry.shorter = entry.runs;
   entry.runs.Lengthen();
   return true;
@@ -192,9 +204,12 @@ std::vector<PointSet::Part> PointSet::NextParts() {
 void PointSet::AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const {
   if (round >= runs.Wanted()) return;
   Part part{.runs = &runs, .index = runs.done() + round, .key = {}};
-  if (known_.memory != nullptr)
+  if (known_.memory != nullptr) {
     part.key =
         RunKeyOf(RunKeyPrefix(known_.profile_digest, runs.scenario(), runs.options()), part.index);
+    // Such a run says less.
+    if (runs.purpose() == Replications::Purpose::kOtherStart) part.key += '-';
+  }
   parts.push_back(std::move(part));
 }
 
@@ -228,7 +243,8 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
     if (was_unknown && known_.memory != nullptr) known_.memory->Keep(parts[i].key, known[i]);
   }
   for (Entry& entry : entries_) {
-    if (entry.shorter.has_value() && entry.runs.done() >= entry.shorter->done())
+    if (entry.shorter.has_value() &&
+        (entry.runs.Wanted() == 0 || entry.runs.done() >= entry.shorter->done()))
       entry.shorter.reset();
   }
   return absl::OkStatus();
@@ -314,6 +330,8 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
     for (ShortRun& run : runs) {
       if (!run.made.ok()) return run.made.status();
       run.search->bottleneck.AddShort(run.change, run.made->gain);
+      if (run.made->paired_steps_per_second.has_value())
+        run.search->first_pairs.emplace(run.change, *run.made->paired_steps_per_second);
       short_operations_ += run.made->simulated_operations;
     }
   }
@@ -326,6 +344,8 @@ absl::Status PointSet::RunChanges(const std::vector<ChangeInFull>& changes, Stop
     auto graph = GraphOf(change.search->bottleneck.scenario(change.change), stop);
     if (!graph.ok()) return graph.status();
     all.push_back({.change = change, .graph = *std::move(graph)});
+    const auto first = change.search->first_pairs.find(change.change);
+    if (first != change.search->first_pairs.end()) all.back().with.push_back(first->second);
   }
   // A few, then as many as the point has where those do not agree.
   for (const int32_t most : {kRunsOfATry, std::numeric_limits<int32_t>::max()}) {

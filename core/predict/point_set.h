@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -103,6 +104,7 @@ class PointSet {
   struct Search {
     size_t point = 0;
     BottleneckSearch bottleneck;
+    std::map<size_t, double> first_pairs;  // steps per second, by change: see ShortRun
   };
   // One run.
   struct Part {
@@ -126,6 +128,8 @@ class PointSet {
   void CompareStarts(Entry& entry);
   // True if what the other start says is no other throughput, but the way to this one.
   static bool IsForgotten(const Entry& entry);
+  // True if the other start says another throughput, and goes on to. REQUIRES: it is compared.
+  static bool IsStuck(const Entry& entry);
   // Wants longer runs where those that were wanted say too little. False where none do.
   bool Lengthen();
   static bool Lengthen(Entry& entry);

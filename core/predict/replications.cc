@@ -170,18 +170,19 @@ bool RankedGraph::SharedBy(const Scenario& a, const Scenario& b) {
 
 Replications::Replications(const Profile& profile, const Scenario& scenario,
                            const SimulationOptions& options,
-                           std::shared_ptr<const RankedGraph> graph)
+                           std::shared_ptr<const RankedGraph> graph, Purpose purpose)
     : profile_(&profile),
       scenario_(scenario),
+      purpose_(purpose),
       options_(options),
       graph_(std::move(graph)),
       job_(graph_->JobOf(scenario)),
       unasked_(options) {
   if (scenario.has_servers() && unasked_.automatic_steps) {
     // A result that is the same in every run has no interval that could say whether it is long
-    // enough.
-    unasked_.automatic_steps = IsRandom();
-    lengths_ = IsRandom() ? kAutomaticLengths : 1;
+    // enough. Whether a start is forgotten needs none.
+    unasked_.automatic_steps = IsRandom() || purpose == Purpose::kOtherStart;
+    lengths_ = unasked_.automatic_steps ? kAutomaticLengths : 1;
   }
   options_ = OptionsOfRuns(unasked_, !scenario.has_servers(), scenario.workers, length_);
   SkipEqualLengths();
@@ -309,6 +310,10 @@ Replications::Opening Replications::OpeningOf() const {
   return {.first = last / kOpeningWarmup, .last = last};
 }
 
+bool Replications::IsWholeRun(const Opening& opening) const {
+  return opening.last == 0 || opening.last == options_.steps_per_worker;
+}
+
 // 0 where the marks do not tell it.
 double Replications::OpeningRate(const RunResult& result) const {
   const Opening opening = OpeningOf();
@@ -329,9 +334,11 @@ absl::StatusOr<Replications::ShortRun> Replications::RunShort(const Scenario& ch
                                                               StopCheck stop) const {
   const absl::StatusOr<RunResult> result = RunOpening(changed, graph, World::kExpected, stop);
   if (!result.ok()) return result.status();
-  ShortRun made{.gain = std::nullopt, .simulated_operations = result->simulated_operations};
+  ShortRun made{.simulated_operations = result->simulated_operations};
   const double rate = OpeningRate(*result);
   if (rate > 0 && opening_ > 0) made.gain = rate / opening_ - 1;
+  if (IsWholeRun(OpeningOf()) && CheckMeasured(*result).ok())
+    made.paired_steps_per_second = Summary(*result).estimate.steps_per_second;
   return made;
 }
 
@@ -353,7 +360,8 @@ absl::StatusOr<RunResult> Replications::RunOpening(const Scenario& scenario,
                                                    StopCheck stop) const {
   RunOptions run = RunOptionsOf(*profile_, scenario, options_, 0);
   run.scaling = graph.scaling(world);
-  if (const Opening opening = OpeningOf(); opening.last > 0) {
+  // The end of warm-up changes nothing of the marks.
+  if (const Opening opening = OpeningOf(); !IsWholeRun(opening)) {
     run.steps_per_worker = opening.last;
     run.warmup_steps = opening.first;
   }
@@ -377,7 +385,7 @@ absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) cons
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
   RunSummary summary = Summary(*result);
   summary.opening_steps_per_second = OpeningRate(*result);
-  if (index == 0 && graph_->worlds != nullptr) {
+  if (index == 0 && graph_->worlds != nullptr && purpose_ == Purpose::kPrediction) {
     if (absl::Status status = RunWorldsApart(summary, stop); !status.ok()) return status;
   }
   if (index == 0 && SharingMatters()) {

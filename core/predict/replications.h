@@ -73,14 +73,23 @@ struct RankedGraph {
 
 class Replications {
  public:
+  // The question that runs answer.
+  enum class Purpose : uint8_t {
+    kPrediction,
+    // Whether another start leads to the same throughput: nothing of what the recording leaves
+    // open. Runs are as short as can be, although nothing may be random in them.
+    kOtherStart,
+  };
+
   // REQUIRES: scenario and options were resolved for this profile, which must outlive the result;
   // `graph` is this scenario's.
   Replications(const Profile& profile, const Scenario& scenario, const SimulationOptions& options,
-               std::shared_ptr<const RankedGraph> graph);
+               std::shared_ptr<const RankedGraph> graph, Purpose purpose = Purpose::kPrediction);
 
   const Scenario& scenario() const { return scenario_; }
   const SimulationOptions& options() const { return options_; }
   const std::shared_ptr<const RankedGraph>& graph() const { return graph_; }
+  Purpose purpose() const { return purpose_; }
   int32_t done() const { return static_cast<int32_t>(estimates_.size()); }
   // As many are made as these options ask for; never fewer than before.
   void Allow(const SimulationOptions& options);
@@ -104,6 +113,8 @@ class Replications {
   // it.
   struct ShortRun {
     std::optional<double> gain;
+    // What RunPaired would say of index 0, where that run is no longer.
+    std::optional<double> paired_steps_per_second;
     int64_t simulated_operations = 0;
   };
   // REQUIRES: done() > 0; it is the changed scenario's graph.
@@ -153,6 +164,7 @@ class Replications {
     int32_t last = 0;
   };
   Opening OpeningOf() const;
+  bool IsWholeRun(const Opening& opening) const;
   double OpeningRate(const RunResult& result) const;
   bool StartMatters() const;
   // True if the rate of links was neither measured nor said to be, and workers share one.
@@ -197,6 +209,7 @@ class Replications {
 
   const Profile* profile_;
   Scenario scenario_;
+  Purpose purpose_;
   SimulationOptions options_;
   std::shared_ptr<const RankedGraph> graph_;
   JobGraph job_;

@@ -242,6 +242,41 @@ TEST(RunMemoryTest, AProfileWithAnotherDigestFindsNothing) {
   }
 }
 
+// The runs of the start that was not asked for say nothing of what the recording leaves open.
+TEST(RunMemoryTest, ARunOfTheOtherStartIsNoneOfThatStartAskedFor) {
+  const Profile profile = Sampled();
+  KeptRuns memory;
+  const auto predict = [&](Start start, const KnownRuns& known) {
+    SimulationOptions options = Options(3);
+    options.start = start;
+    options.step_variation = StepSource::kModelled;
+    const ThroughputQuery query{.scenarios = {Workers(profile, 4)}, .options = options};
+    return Everything(
+        PredictThroughput(profile, query, NeverStop, InOrder(), known).value().predictions[0]);
+  };
+  const KnownRuns known{.memory = &memory, .profile_digest = "d"};
+  predict(Start::kStaggered, known);
+  EXPECT_EQ(predict(Start::kSimultaneous, known), predict(Start::kSimultaneous, {}));
+  EXPECT_EQ(predict(Start::kStaggered, known), predict(Start::kStaggered, {}));
+}
+
+// Workers that begin together stay in step for ever: no longer run will say anything else.
+TEST(PointSetTest, WhereNeitherStartMovesShortRunsAreTheAnswer) {
+  testing::JobBuilder job;
+  job.Upload(700, {job.Compute({100}, {job.Download(700)})});
+  const Profile profile = job.Build();
+  const SimulationOptions options{
+      .automatic_steps = true, .automatic_warmup = true, .automatic_replications = true};
+  PointSet points(profile, options);
+  const size_t index = points.AddAlone(Workers(profile, 120), NeverStop).value();
+  ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+  const Prediction prediction = points.Summarize(index);
+  EXPECT_EQ(prediction.regimes.size(), 2u);
+  EXPECT_EQ(prediction.steps_per_worker, OptionsOfRuns(options, false, 120, 0).steps_per_worker);
+  // The other start's are of both lengths.
+  EXPECT_EQ(points.Statistics().runs, prediction.replications + 2);
+}
+
 TEST(RunSummaryTest, KnowsItsSizeWhichTheLengthOfTheRunAddsAFewMarksTo) {
   const Profile profile = Sampled();
   const auto bytes = [&](int32_t steps) {
