@@ -16,8 +16,8 @@ namespace stepcast::bench {
 namespace {
 
 constexpr int64_t kBytesPerParameter = 4;
-// The channels of NCCL over one 50 Gbit/s card.
-constexpr int32_t kChannels = 4;
+// Channels of NCCL, chosen with the other constants.
+constexpr int32_t kChannels = 6;
 
 // Layers as they are declared, of one example.
 class Network {
@@ -170,11 +170,9 @@ std::vector<PaperModel> PaperModels() {
 }
 
 OverlapSetting ChosenSetting(int32_t nodes) {
-  OverlapSetting setting{.workers = nodes, .latency_seconds = 10e-6};
-  setting.contention = {.alpha1 = 1,
-                        .alpha2 = 1.3445e-4,
-                        .overlapped = {.gamma1 = 5.4e9, .gamma2 = 4.32e9, .gamma3 = 0.02},
-                        .alone = {.gamma1 = 6e9, .gamma2 = 4.8e9, .gamma3 = 0.02}};
+  OverlapSetting setting{.workers = nodes, .latency_seconds = 24.6e-6};
+  const TransferRate rate{.gamma1 = 3.43e9, .gamma2 = 0.555 * 3.43e9, .gamma3 = 0.022};
+  setting.contention = {.alpha1 = 1, .alpha2 = 1.3445e-4, .overlapped = rate, .alone = rate};
   return setting;
 }
 
