@@ -87,6 +87,10 @@ TEST(FlagNamesTest, EveryFlagOfAScenarioIsKnownByTheFieldThatItSets) {
     std::vector<std::string> words{flag};
     if (option->get_items_expected_min() > 0)
       words.insert(words.begin(), SampleFor(*option, directory));
+    if (flag == "--scenario")
+      words[0] = directory.Write("scenario.json", R"({"other_traffic_fraction": 0.5})");
+    if (flag == "--contention")
+      words[0] = directory.Write("contention.json", R"({"alpha2": 0.001})");
     if (flag == "--first-bucket") words = {words[0], words[1], "25MiB", "--bucket-cap"};
     ASSERT_NO_THROW(app.parse(words)) << flag;
     v1::Scenario scenario = flags.scenario();
