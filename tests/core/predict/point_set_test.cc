@@ -243,8 +243,11 @@ TEST(RunMemoryTest, AProfileWithAnotherDigestFindsNothing) {
 }
 
 // The runs of the start that was not asked for say nothing of what the recording leaves open.
+// The computation decides, so that what the recording leaves open of it counts.
 TEST(RunMemoryTest, ARunOfTheOtherStartIsNoneOfThatStartAskedFor) {
-  const Profile profile = Sampled();
+  testing::JobBuilder job;
+  job.Upload(70, {job.Compute({5000, 9000, 21000}, {job.Download(100)})});
+  const Profile profile = job.Build();
   KeptRuns memory;
   const auto predict = [&](Start start, const KnownRuns& known) {
     SimulationOptions options = Options(3);
