@@ -307,8 +307,7 @@ TEST(ScenarioTest, EveryFaultIsReportedAtOnce) {
       Paths(status),
       ElementsAre("bandwidth_bytes_per_second", "parameter_servers.round_robin.window_bytes",
                   "parameter_servers.round_robin.quantum_bytes", "parameter_servers.turns.bytes",
-                  "parameter_servers.turns", "parameter_servers.transfer_priorities",
-                  "start_offsets_ns"));
+                  "parameter_servers.transfer_priorities", "start_offsets_ns"));
 }
 
 TEST(ScenarioTest, ServicesHaveALimitThatIsReachedExactly) {
@@ -329,6 +328,23 @@ TEST(ScenarioTest, ServicesHaveALimitThatIsReachedExactly) {
   check(RoundRobinDraft{.window_bytes = 400, .quantum_bytes = 100},
         RoundRobinDraft{.window_bytes = 400, .quantum_bytes = 99},
         "parameter_servers.round_robin.quantum_bytes");
+}
+
+// Where a flow may cross two links every turn is simulated: of two transfers of 1000 bytes 12
+// behind the first ones of 150 bytes, 14 of 141.
+TEST(ScenarioTest, TurnsOnTwoLinksHaveThatLimitToo) {
+  const ScenarioLimits limits{.max_turns = 12};
+  const auto in_turns = [&](int64_t bytes, std::vector<WorkerGroup> groups) {
+    const ScenarioDraft draft{
+        .workers = 1,
+        .communication =
+            ParameterServersDraft{.servers = 1, .link_sharing = TurnsDraft{.bytes = bytes}},
+        .worker_groups = std::move(groups)};
+    return ResolveScenario(Recorded(), draft, limits).status();
+  };
+  EXPECT_TRUE(in_turns(150, {{.count = 1}}).ok());
+  EXPECT_THAT(Paths(in_turns(141, {{.count = 1}})), ElementsAre("parameter_servers.turns.bytes"));
+  EXPECT_TRUE(in_turns(141, {}).ok());
 }
 
 TEST(ScenarioTest, AServiceForAllTheRestIsNeverTooMany) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -76,15 +77,19 @@ TEST(TurnsNetworkTest, UploadsCrossTheirWorkersLinkFirst) {
 }
 
 TEST(TurnsNetworkTest, GapsBetweenPiecesMakeNoNewcomer) {
-  // Two hubs feed worker 0; hub 1 serves worker 1 as well, so its pieces come with gaps.
-  TurnsNetwork network({.hubs = 2, .turn = Span{10}}, {kUnit, 2 * kUnit});
+  // Three hubs feed worker 0; hub 1 serves two others as well, so its pieces come with gaps.
+  TurnsNetwork network({.hubs = 3, .turn = Span{10}}, {kUnit, 3 * kUnit, 3 * kUnit});
   network.Start(0, Span{40});
   network.Start(1, Span{20});
-  network.Start(3, Span{20});
-  // Hub 1: worker 0: 0-10, 20-30; worker 1: 10-20, 30-40. Worker 0's own link has both at 10: hub 0
-  // 10-20, hub 1 20-30, hub 0 30-40. Hub 1's second piece comes at 30, behind it: 40-50.
-  const Ends ends = RunOut(network, network.Settle(Instant{0}));
-  EXPECT_EQ(ends.arrived, (std::vector<std::pair<int64_t, int32_t>>{{40, 3}, {50, 1}, {70, 0}}));
+  network.Start(2, Span{20});
+  network.Start(4, Span{20});  // worker 1, hub 1
+  network.Start(7, Span{20});  // worker 2, hub 1
+  // Hub 1: 1, 4 and 7, then 1 again: 30-40. Worker 0's own link: 0: 10-20, 1: 20-30, 2: 30-40. At
+  // 40 hub 0 comes next, since hub 1's second piece goes behind it: 50-60.
+  Ends ends = RunOut(network, network.Settle(Instant{0}));
+  std::sort(ends.arrived.begin(), ends.arrived.end());
+  EXPECT_EQ(ends.arrived, (std::vector<std::pair<int64_t, int32_t>>{
+                              {50, 4}, {60, 1}, {60, 7}, {70, 2}, {90, 0}}));
 }
 
 // Where no worker's own link binds every hub is a TurnsLink.
