@@ -96,8 +96,7 @@ std::vector<Scenario> ServerChoicesOf(const Profile& profile, const ScenarioDraf
                                       int32_t max_servers, RequestFaults& faults) {
   std::vector<Scenario> choices;
   for (int32_t servers = 1; servers <= max_servers; ++servers) {
-    absl::StatusOr<Scenario> scenario =
-        ResolveWithServers(profile, draft, servers, max_servers);
+    absl::StatusOr<Scenario> scenario = ResolveWithServers(profile, draft, servers, max_servers);
     faults.AddPart("scenario", scenario.status(),
                    {{"scenario.parameter_servers.servers", "max_parameter_servers"}});
     if (scenario.ok()) choices.push_back(*std::move(scenario));

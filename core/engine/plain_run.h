@@ -346,9 +346,7 @@ class PlainRun {
   }
 
   void NoteCompletion(WorkerLane which) { completions_.Note(which.worker, which.lane); }
-  void NoteDelivery(WorkerLane which) {
-    completions_.Note(which.worker, lane_count_ + which.lane);
-  }
+  void NoteDelivery(WorkerLane which) { completions_.Note(which.worker, lane_count_ + which.lane); }
 
   // All rounds of one worker at this instant: from completed_ and ready_ until nothing more ends.
   void RunRounds(int32_t worker) {

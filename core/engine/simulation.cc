@@ -125,10 +125,9 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
   if (forwards) {
     return RunPlain(job, options, stop, [&](int32_t i) {
       const NetworkSpec& network = job.networks[Index(i)];
-      return TurnsNetwork({.hubs = hubs_of(i),
-                           .turn = network.turn,
-                           .from_workers = network.from_workers},
-                          network.CapacitiesOf(workers, hubs_of(i)));
+      return TurnsNetwork(
+          {.hubs = hubs_of(i), .turn = network.turn, .from_workers = network.from_workers},
+          network.CapacitiesOf(workers, hubs_of(i)));
     });
   }
   const bool in_phases = hubs_alone_bind || sharing == NetworkSpec::Sharing::kEqual;

@@ -458,11 +458,10 @@ class ScenarioResolver {
   void ResolveLinkSharing() {
     if (!asked_.link_sharing.has_value()) {
       scenario_.assumed.Add(Assumed::kLinkSharing);
-      const bool has_slow_links =
-          std::any_of(draft_.worker_groups.begin(), draft_.worker_groups.end(),
-                      [&](const WorkerGroup& group) {
-                        return RateOf(group) < scenario_.bandwidth_bytes_per_second;
-                      });
+      const bool has_slow_links = std::any_of(
+          draft_.worker_groups.begin(), draft_.worker_groups.end(), [&](const WorkerGroup& group) {
+            return RateOf(group) < scenario_.bandwidth_bytes_per_second;
+          });
       servers_.link_sharing = UsualSharing(profile_, servers_.servers > 1 || has_slow_links);
       return;
     }

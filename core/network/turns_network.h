@@ -71,12 +71,12 @@ class TurnsNetwork {
   struct FlowState {
     LinkIndex first = 0;
     LinkIndex second = kNone;
-    int64_t left = 0;           // of the chunk, at the first link
-    int64_t passed = 0;         // by the first link, of all chunks
-    int64_t arrived = 0;        // by the second
+    int64_t left = 0;            // of the chunk, at the first link
+    int64_t passed = 0;          // by the first link, of all chunks
+    int64_t arrived = 0;         // by the second
     std::deque<int64_t> chunks;  // `passed` at the end of each that has left the first link only
-    bool is_new = false;        // to the second link
-    bool is_lined_up = false;   // there
+    bool is_new = false;         // to the second link
+    bool is_lined_up = false;    // there
   };
 
   void EndPiece(LinkIndex link, std::vector<Flow>& ended);
@@ -91,8 +91,8 @@ class TurnsNetwork {
   std::vector<FlowState> flows_;
   IndexedHeap ends_;  // links by the end of their piece
   std::vector<Flow> delivered_;
-  std::vector<Flow> starting_;   // at this instant, without those that go on with a turn
-  std::vector<Flow> arriving_;   // at this instant, at a second link
+  std::vector<Flow> starting_;  // at this instant, without those that go on with a turn
+  std::vector<Flow> arriving_;  // at this instant, at a second link
   std::vector<LinkIndex> touched_;
   std::vector<int32_t> ending_;  // of TakeEnded; a member only to keep its memory
   int64_t settle_cost_ = 0;

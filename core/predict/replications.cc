@@ -432,8 +432,7 @@ absl::Status Replications::RunWorldsApart(RunSummary& summary, StopCheck stop) c
 absl::Status Replications::RunFirstCome(RunSummary& summary, StopCheck stop) const {
   Scenario changed = scenario_;
   changed.servers().link_sharing = FirstCome{};
-  const absl::StatusOr<RunResult> result =
-      RunOpening(changed, *graph_, World::kExpected, stop);
+  const absl::StatusOr<RunResult> result = RunOpening(changed, *graph_, World::kExpected, stop);
   if (!result.ok()) return result.status();
   summary.simulated_operations += result->simulated_operations;
   if (summary.opening_steps_per_second > 0)

@@ -108,9 +108,9 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
                                std::holds_alternative<ParameterServersDraft>(free.communication);
   // A choice of servers does not make servers of collectives.
   const bool gives_servers = chooses_servers && !profile.has_collectives();
-  absl::StatusOr<Scenario> scenario =
-      gives_servers ? ResolveWithServers(profile, free, 1, 1, limits)
-                    : ResolveRunnable(profile, free, nullptr, limits);
+  absl::StatusOr<Scenario> scenario = gives_servers
+                                          ? ResolveWithServers(profile, free, 1, 1, limits)
+                                          : ResolveRunnable(profile, free, nullptr, limits);
   faults.AddPart("scenario", scenario.status());
   const bool meets_in_collectives =
       scenario.ok() ? !scenario->has_servers() : chooses_servers && profile.has_collectives();

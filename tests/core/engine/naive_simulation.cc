@@ -375,7 +375,8 @@ class NaiveSimulation {
     }
   }
 
-  // The lane's chunk that ends now, if any. A stream that is not done rejoins when the lane is free.
+  // The lane's chunk that ends now, if any. A stream that is not done rejoins when the lane is
+  // free.
   std::optional<Chunk> TakeEnded(const std::pair<Resource, int>& which, Lane& lane,
                                  std::vector<std::pair<Lane*, Stream>>& rejoining) {
     std::optional<Chunk> ended;

@@ -74,7 +74,7 @@ class NaiveTurns {
 
   const Rules rules_;
   std::map<Which, Link> links_;
-  std::map<Flow, Exact> chunk_left_;           // at the first link
+  std::map<Flow, Exact> chunk_left_;            // at the first link
   std::map<Flow, std::list<Piece>> at_second_;  // what waits there or is under way
   std::set<Flow> new_to_second_;
   std::set<Flow> starting_;  // at this instant

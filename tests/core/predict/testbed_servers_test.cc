@@ -40,9 +40,10 @@ const std::map<std::string, TransferOrder> kOrders = {{"GRAPH", TransferOrder::k
 double Predict(const json& point, const LinkSharing& sharing) {
   const bool is_large = point.at("scale").get<int>() > 1;
   const std::string file = is_large ? "testbed_servers/alexnet_64_large" : "testbed/alexnet_64";
-  const Profile profile = Profile::Create(testing::ProfileFromJson(testing::ReadJsonFile(
-                                              kData + file + ".profile.json")))
-                              .value();
+  const Profile profile =
+      Profile::Create(
+          testing::ProfileFromJson(testing::ReadJsonFile(kData + file + ".profile.json")))
+          .value();
   ParameterServersDraft servers{.servers = point.at("parameter_servers").get<int32_t>(),
                                 .transfer_order = kOrders.at(point.at("transfer_order"))};
   if (const int64_t window = point.at("window_bytes"); window > 0)
@@ -97,15 +98,16 @@ Errors ErrorsOf(Wanted wanted) {
     const double mean = point.at("mean");
     errors.in_turns.push_back(Predict(point, Turns{}) / mean - 1);
     errors.in_equal_shares.push_back(Predict(point, EqualShares{}) / mean - 1);
-    std::printf("W=%d %-22s %6.2f +- %4.2f steps/s, in turns %+5.1f %%, in equal shares %+5.1f %%\n",
-                point.at("workers").get<int>(), point.at("kind").get<std::string>().c_str(), mean,
-                point.at("standard_error").get<double>(), 100 * errors.in_turns.back(),
-                100 * errors.in_equal_shares.back());
+    std::printf(
+        "W=%d %-22s %6.2f +- %4.2f steps/s, in turns %+5.1f %%, in equal shares %+5.1f %%\n",
+        point.at("workers").get<int>(), point.at("kind").get<std::string>().c_str(), mean,
+        point.at("standard_error").get<double>(), 100 * errors.in_turns.back(),
+        100 * errors.in_equal_shares.back());
   }
-  std::printf("%zu points: in turns %.1f %%, worst %.1f %%; in equal shares %.1f %%, worst %.1f %%\n",
-              errors.in_turns.size(), 100 * MeanOf(errors.in_turns),
-              100 * WorstOf(errors.in_turns), 100 * MeanOf(errors.in_equal_shares),
-              100 * WorstOf(errors.in_equal_shares));
+  std::printf(
+      "%zu points: in turns %.1f %%, worst %.1f %%; in equal shares %.1f %%, worst %.1f %%\n",
+      errors.in_turns.size(), 100 * MeanOf(errors.in_turns), 100 * WorstOf(errors.in_turns),
+      100 * MeanOf(errors.in_equal_shares), 100 * WorstOf(errors.in_equal_shares));
   return errors;
 }
 

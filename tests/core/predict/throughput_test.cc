@@ -160,8 +160,8 @@ ThroughputAnswer OfTwoServers(int32_t workers, const ParameterServersDraft& serv
   const int32_t forward = job.Compute({2'000'000, 3'000'000, 4'000'000}, {first, other});
   job.Upload(2'000'000, {job.Compute({1'000'000, 2'000'000, 3'000'000}, {forward})}, second, "b");
   job.Upload(4'000'000, {forward}, 0, "a");
-  return Predicted(job.Build(),
-                   {.worker_counts = {workers}, .scenario = ScenarioDraft{.communication = servers}});
+  return Predicted(job.Build(), {.worker_counts = {workers},
+                                 .scenario = ScenarioDraft{.communication = servers}});
 }
 
 int WarningsOfSharing(const ThroughputAnswer& answer) {
@@ -184,7 +184,8 @@ TEST(ThroughputTest, SharingOfSeveralServersLinksThatNothingSaysIsWarnedOfWhereI
     EXPECT_THAT(warning.message, HasSubstr("the links of 2 servers"));
     EXPECT_THAT(warning.message, HasSubstr(NumberText(equal) + " examples/s in equal shares"));
     const std::string before = "as predicted, ";
-    const double told = std::stod(warning.message.substr(warning.message.find(before) + before.size()));
+    const double told =
+        std::stod(warning.message.substr(warning.message.find(before) + before.size()));
     EXPECT_NEAR(told, first_come, 0.1 * first_come);
   }
   EXPECT_EQ(WarningsOfSharing(OfTwoServers(4, {.link_sharing = EqualShares{}})), 0);

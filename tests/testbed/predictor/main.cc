@@ -34,12 +34,10 @@ using ::nlohmann::json;
 // Steps a worker can at most complete in a window; runs end at the window's end.
 constexpr int32_t kManySteps = 1'000'000;
 
-const std::map<std::string, TransferOrder> kOrders = {{"GRAPH", TransferOrder::kGraph},
-                                                      {"RECORDED", TransferOrder::kRecorded},
-                                                      {"RANDOM", TransferOrder::kRandom},
-                                                      {"REVERSE", TransferOrder::kReverse},
-                                                      {"TIC", TransferOrder::kTic},
-                                                      {"TAC", TransferOrder::kTac}};
+const std::map<std::string, TransferOrder> kOrders = {
+    {"GRAPH", TransferOrder::kGraph},   {"RECORDED", TransferOrder::kRecorded},
+    {"RANDOM", TransferOrder::kRandom}, {"REVERSE", TransferOrder::kReverse},
+    {"TIC", TransferOrder::kTic},       {"TAC", TransferOrder::kTac}};
 const std::map<ComparedModel, std::string> kRivals = {
     {ComparedModel::kQueueing, "queueing"},
     {ComparedModel::kCynthia, "cynthia"},
