@@ -70,6 +70,44 @@ ProfileDraft TwoPassesDraft() {
   return draft;
 }
 
+// A job that can be cut in two stages: two layers forward, backward, and their gradients summed.
+ProfileDraft TwoLayersDraft() {
+  ProfileDraft draft{.display_name = "two layers",
+                     .model = "tiny",
+                     .framework = "test",
+                     .batch_size = 10,
+                     .platform = {.bandwidth_bytes_per_second = 1e6}};
+  const auto compute = [&](const char* name, Pass pass, std::vector<int32_t> waiting_for) {
+    draft.operations.push_back({.name = name,
+                                .resource = Resource::kWorker,
+                                .waiting_for = std::move(waiting_for),
+                                .kept_bytes = pass == Pass::kForward ? 100 : 0,
+                                .pass = pass,
+                                .output_bytes = pass == Pass::kForward ? 50 : 0});
+  };
+  const auto reduce = [&](const char* name, int32_t waiting_for, const char* parameter) {
+    draft.operations.push_back({.name = name,
+                                .resource = Resource::kCollective,
+                                .size_bytes = 1000,
+                                .waiting_for = {waiting_for},
+                                .parameter = parameter,
+                                .collective = Collective::kAllReduce});
+  };
+  compute("forward/1", Pass::kForward, {});
+  compute("forward/2", Pass::kForward, {0});
+  compute("backward/2", Pass::kBackward, {1});
+  compute("backward/1", Pass::kBackward, {2});
+  reduce("reduce 2", 2, "w2");
+  reduce("reduce 1", 3, "w1");
+  RecordedStep step;
+  for (const int64_t begin : {0, 1, 2, 4, 4, 6}) {
+    step.start_ns.push_back(begin * 1'000'000);
+    step.end_ns.push_back((begin + (begin < 2 ? 1 : 2)) * 1'000'000);
+  }
+  draft.steps = {step};
+  return draft;
+}
+
 class PredictionRequestTarget final : public FuzzTarget {
  public:
   PredictionRequestTarget()
@@ -166,11 +204,6 @@ class PredictionRequestTarget final : public FuzzTarget {
       kept.set_bytes(1000);
       optimize.mutable_memory()->set_budget_bytes(1 << 20);
       if (job_kind == About::kCollectives) add(optimize);
-      auto layouts = about(v1::RecommendLayoutRequest());
-      layouts.set_devices(2);
-      layouts.set_micro_batches(2);
-      *layouts.mutable_options() = predict.options();
-      if (job_kind == About::kCollectives) add(layouts);
       auto trace = about(v1::GenerateTraceRequest());
       trace.mutable_options()->set_steps_per_worker(4);
       trace.mutable_options()->set_warmup_steps(0);
@@ -227,6 +260,12 @@ class PredictionRequestTarget final : public FuzzTarget {
       slowdown.set_slowdown(1 + 1e-4 * threads);
     }
     add(contention);
+    v1::RecommendLayoutRequest layouts;
+    *layouts.mutable_inline_profile() = server::ToWire(TwoLayersDraft());
+    layouts.set_devices(2);
+    layouts.set_micro_batches(2);
+    layouts.mutable_options()->set_replications(2);
+    add(layouts);
     v1::FitRunsRequest runs;
     for (const int micro_batches : {4, 8, 16}) {
       v1::MeasuredRun& run = *runs.add_runs();
