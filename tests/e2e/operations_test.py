@@ -143,14 +143,6 @@ class ComputedTest(OperationsTest):
                 self.assertEqual(self.metadata(done).state, State.FAILED)
 
     # 5 was the number of `synchronization` in a scenario: what is kept is upgraded, what is sent is refused.
-    def test_a_field_of_the_former_contract_is_refused_before_anything_is_started(self):
-        request = prediction_of(small())
-        request.scenarios.add().ParseFromString(b"\x28\x02")
-        refused = self.refused(lambda: self.start(predict_throughput=request))
-        self.assertEqual((refused.code, refused.reason), (grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_INVALID"))
-        self.assertIn("parameter_servers.synchronization", refused.violations["predict_throughput.scenarios[0]"])
-        self.assertEqual(list(self.list().operations), [])
-
     def test_about_a_profile_that_is_not_there_nothing_is_started(self):
         request = prediction.PredictThroughputRequest(profile="profiles/nobody", worker_counts=[1])
         expected = self.refused(lambda: self.server.predictions.PredictThroughput(request, timeout=PATIENCE_SECONDS))

@@ -60,21 +60,23 @@ TEST(PredictionEndToEndTest, TheOtherTwoAnswerToo) {
   EXPECT_EQ(order.orders(0).transfers(0).name(), "recv");
 }
 
-// Or it would be ignored silently: 5 was the number of `synchronization`, 7 of `window_bytes`.
-TEST(PredictionEndToEndTest, AFieldOfTheFormerContractIsRefusedWithItsNameOfToday) {
+// Or it would be ignored silently: 5 was once the number of `synchronization`.
+TEST(PredictionEndToEndTest, AFieldThatIsNotKnownIsRefused) {
   TestServer server;
   auto request = Ask<v1::PredictThroughputRequest>(server.Store(ToWire(SmallProfile())));
   v1::Scenario& scenario = *request.mutable_scenario();
   scenario.GetReflection()->MutableUnknownFields(&scenario)->AddVarint(5, 2);
-  scenario.GetReflection()->MutableUnknownFields(&scenario)->AddVarint(7, 1000);
+  v1::ParameterServers& servers = *scenario.mutable_parameter_servers();
+  servers.GetReflection()->MutableUnknownFields(&servers)->AddVarint(1000, 7);
   grpc::ClientContext context;
   v1::PredictThroughputResponse reply;
   const grpc::Status status = server.predictions().PredictThroughput(&context, request, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(status), "REQUEST_INVALID");
-  EXPECT_EQ(status.error_message(),
-            "scenario: field 5, synchronization, is of the former contract; today it is "
-            "parameter_servers.synchronization (and 1 more)");
+  EXPECT_EQ(
+      status.error_message(),
+      "scenario: field 5 of stepcast.v1.Scenario is not known to this server: it is of another "
+      "version of it (and 1 more)");
 }
 
 // All that a server says, but for the time it took.
