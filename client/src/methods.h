@@ -30,7 +30,7 @@ const Method& MethodFor() {
   return MethodOf(*Request::descriptor());
 }
 
-// Those of profiles, predictions and jobs, in the order of the contract.
+// The methods of profiles, predictions and jobs, in the order of the contract.
 std::vector<Method> UnaryMethods();
 
 }  // namespace stepcast::client

@@ -234,7 +234,7 @@ class PlainRun {
     usage_.Merge();
     ledger_.Merge();
   }
-  // Those that are looked at, each for alike_ workers.
+  // Number of workers that are simulated, each for alike_ of them.
   int32_t LookedAt() const { return worker_count_ / alike_; }
 
   // Counts work, in completed chunks or what takes as long, and, every kStopCheckInterval of it,

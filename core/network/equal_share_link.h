@@ -67,7 +67,7 @@ class EqualShareLink {
   // Links and flows that the last Settle looked at: what it cost.
   int64_t settle_cost() const { return 1; }
 
-  // What became of the link while nobody but one flow used it, all of it at once: from `anchor` on
+  // The history of the link while one flow alone used it, told at once: from `anchor` on
   // the flow is active, or none is.
   struct LoneUse {
     Instant anchor;

@@ -126,7 +126,7 @@ class LoggedLink {
     log_.push_back(
         {.at = link_.anchor(), .virtual_at = link_.virtual_anchor(), .active = link_.active()});
   }
-  // Of a flow that begins at the instant that was settled last.
+  // The begin of a flow at the instant that was settled last.
   Begin BeginNow() const {
     return {.virtual_at = link_.settled(),
             .position = first_position_ + static_cast<int64_t>(log_.size()) - 1};

@@ -149,7 +149,7 @@ bool PointSet::IsForgotten(const Entry& entry) {
                         entry.other_start->LateStepsPerSecond());
 }
 
-// What does not move any more at either start will not in longer runs either.
+// Throughput that does not move any more at either start will not in longer runs either.
 bool PointSet::IsStuck(const Entry& entry) {
   const double change =
       entry.other_start->LateStepsPerSecond() - entry.other_start->EarlyStepsPerSecond();

@@ -76,8 +76,8 @@ class Replications {
   // The question that runs answer.
   enum class Purpose : uint8_t {
     kPrediction,
-    // Whether another start leads to the same throughput: nothing of what the recording leaves
-    // open. Runs are as short as can be, although nothing may be random in them.
+    // Throughput at another start, compared with the asked one: nothing of what the recording
+    // leaves open. Runs are as short as can be, although nothing may be random in them.
     kOtherStart,
   };
 
@@ -113,7 +113,7 @@ class Replications {
   // it.
   struct ShortRun {
     std::optional<double> gain;
-    // What RunPaired would say of index 0, where that run is no longer.
+    // The result of RunPaired for index 0, where that run is no longer.
     std::optional<double> paired_steps_per_second;
     int64_t simulated_operations = 0;
   };
@@ -192,7 +192,7 @@ class Replications {
   RunSummary Summary(const RunResult& result) const;
   // Adds to the first run's summary how its begin answers to the worlds apart.
   absl::Status RunWorldsApart(RunSummary& summary, StopCheck stop) const;
-  // Likewise what its begin is worth where links are served first come, first served.
+  // Adds to it the throughput where links are served first come, first served.
   absl::Status RunFirstCome(RunSummary& summary, StopCheck stop) const;
   // The half-width of the mean's interval by chance of the simulation that is enough, as a share.
   double EnoughOfMean(double asked) const;

@@ -168,7 +168,7 @@ class HalvedJob {
 
   int32_t halves() const { return static_cast<int32_t>(sources_.size()); }
 
-  // Those of them that no other waits for.
+  // Adds the first halves; returns those that no other waits for.
   std::vector<int32_t> AddFirstHalves(std::vector<Operation>& to) const {
     UnusedNames names(profile_);
     std::vector<uint8_t> is_waited_for(sources_.size(), 0);

@@ -70,8 +70,8 @@ struct MemoryPlan {
   MemoryPass pass = MemoryPass::kNone;
   Profile profile;  // with what the pass adds; names of what was there stay
   MemoryEstimate memory;
-  // Of kRecomputation: the forward operations of the profile that are computed again, in their
-  // order, and in words what they are.
+  // Forward operations of the profile that kRecomputation computes again, in their order, and in
+  // words what they are.
   std::vector<std::string> recomputed = {};
   std::string recomputes = {};
 };

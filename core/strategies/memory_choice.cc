@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kBytesOfGigabyte = 1e9;
 
-// Of those that fit, so far.
+// The best of the plans that fit, so far.
 struct BestPlan {
   std::optional<MemoryPlan> plan;
   std::optional<ShortRuns> simulated;
@@ -91,7 +91,7 @@ absl::Status Unreachable(const MemoryReport& report) {
                     {"least_bytes", absl::StrFormat("%.0f", least)}}});
 }
 
-// What was tried goes into the report; the best so far, if any, is replaced by what is faster.
+// Puts a tried pass into the report, and in the place of the best so far where it is faster.
 void Consider(MemoryPass pass, absl::StatusOr<MemoryPlan> plan, SimulateShortly simulate,
               double confidence_level, MemoryReport& report, BestPlan& best) {
   TriedMemoryPass& tried = report.tried.emplace_back();

@@ -255,7 +255,7 @@ absl::StatusOr<MemoryPlan> Recomputation::Fitting(Recomputed what, double budget
   return Write(what, best);
 }
 
-// Where what is computed again comes, and how long it takes.
+// A place in the step at which operations are computed again, and their length.
 struct Recomputation::Insertion {
   int32_t before = 0;  // the backward operation
   std::vector<int32_t> again;

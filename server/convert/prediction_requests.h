@@ -92,7 +92,7 @@ struct AnswerContext {
   bool is_cut_short = false;  // by the time budget: another time it may say more
 };
 
-// Of a fit the context is as default-constructed: nothing is simulated.
+// An answer and its context, which of a fit is as default-constructed: nothing is simulated.
 template <typename Result>
 struct ComputedAnswer {
   Result answer;

@@ -194,7 +194,7 @@ class JobPool::State {
     return load;
   }
 
-  // Whether a job with that ticket is taken. `displaces` is set where it takes the place of one of
+  // OK where a job with that ticket is taken. `displaces` is set where it takes the place of one of
   // the client with the most.
   absl::Status Admission(const JobTicket& ticket, int64_t now_ns, bool& displaces) const
       STEPCAST_REQUIRES(mutex_) {

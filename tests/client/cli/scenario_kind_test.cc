@@ -241,7 +241,7 @@ TEST_F(ScenarioKindTest, WhatWasAssumedIsOneLineForAllRows) {
   EXPECT_EQ(told[1]["value"], "25us");
 }
 
-// What a file says counts as if it were asked by a client of the API, and flags replace it.
+// A file's fields count as if it were asked by a client of the API, and flags replace it.
 TEST_F(ScenarioKindTest, AFileSaysWhatNoFlagDoes) {
   const std::string file = directory_.Write("scenario.json", R"({"all_reduce": {
     "latency_seconds": 1e-5, "threads": 512, "contention": )" + std::string(kContention) +

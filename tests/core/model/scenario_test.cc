@@ -330,7 +330,7 @@ TEST(ScenarioTest, ServicesHaveALimitThatIsReachedExactly) {
         "parameter_servers.round_robin.quantum_bytes");
 }
 
-// Where a flow may cross two links every turn is simulated: of two transfers of 1000 bytes 12
+// Turns over two links are simulated one by one: of two transfers of 1000 bytes 12
 // behind the first ones of 150 bytes, 14 of 141.
 TEST(ScenarioTest, TurnsOnTwoLinksHaveThatLimitToo) {
   const ScenarioLimits limits{.max_turns = 12};

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kUnit = LinkLevel::kUnit;
 static_assert(Network<TurnsNetwork>);
 
-// What left a first link, and what arrived: tick, flow.
+// Flows that left a first link, and that arrived: tick, flow.
 struct Ends {
   std::vector<std::pair<int64_t, int32_t>> left;
   std::vector<std::pair<int64_t, int32_t>> arrived;
@@ -92,7 +92,7 @@ TEST(TurnsNetworkTest, GapsBetweenPiecesMakeNoNewcomer) {
                               {50, 4}, {60, 1}, {60, 7}, {70, 2}, {90, 0}}));
 }
 
-// Where no worker's own link binds every hub is a TurnsLink.
+// A hub is a TurnsLink where no worker's own link binds.
 TEST(TurnsNetworkTest, LinksThatNeverBindAreNotCrossed) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);

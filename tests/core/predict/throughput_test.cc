@@ -151,7 +151,7 @@ TEST(ThroughputTest, TheSameQueryHasTheSameAnswerAndAnotherSeedAnother) {
   EXPECT_NE(answer(3), answer(4));
 }
 
-// Of two servers the first has most bytes, and workers start together.
+// Two servers, the first of which has most bytes, and workers that start together.
 ThroughputAnswer OfTwoServers(int32_t workers, const ParameterServersDraft& servers,
                               int32_t second = 1) {
   JobBuilder job;

@@ -196,7 +196,7 @@ TEST(JobPoolTest, AJobWhoseDeadlineIsBehindWhatWaitsIsRefusedAtOnce) {
                   .ok());
 }
 
-// Of the same pool at the same instant both say the same, whatever waits there.
+// Both answers are of the same pool at the same instant.
 TEST(JobPoolTest, ARefusalIsWhatSubmitWouldAnswer) {
   int refused = 0;
   for (uint32_t seed = 0; seed < 300; ++seed) {

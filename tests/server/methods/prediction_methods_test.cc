@@ -37,7 +37,8 @@ TEST(PredictionMethodsTest, EveryComputationOfAJobHasARow) {
   }
 }
 
-// What is simulated is counted by its kinds of jobs; a fit of measurements simulates nothing.
+// Methods that simulate are counted by their kinds of jobs; a fit of measurements simulates
+// nothing.
 TEST(PredictionMethodsTest, ThoseThatSimulateAreAllButFits) {
   std::set<std::string> simulating;
   for (const SimulatingMethod& method : SimulatingMethods()) simulating.emplace(method.name);
