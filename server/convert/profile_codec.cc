@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -14,6 +15,7 @@
 #include "core/base/quoted.h"
 #include "core/importing/file_kind.h"
 #include "server/convert/deterministic_bytes.h"
+#include "server/convert/known_fields.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
 
@@ -101,7 +103,12 @@ absl::Status Parse(ProfileEncoding encoding, std::string_view bytes, v1::Profile
     case ProfileEncoding::kBinary:
       break;
   }
-  return ParseBinary(bytes, message) ? absl::OkStatus() : Malformed("binary form", "");
+  if (!ParseBinary(bytes, message)) return Malformed("binary form", "");
+  const std::vector<Fault> unknown = UnknownFields(message);
+  if (unknown.empty()) return absl::OkStatus();
+  const Fault& first = unknown.front();
+  return Malformed("binary form: ",
+                   absl::StrCat(first.field, first.field.empty() ? "" : ": ", first.description));
 }
 
 absl::Status Corrupt(std::string_view why) {

@@ -28,8 +28,8 @@ std::string DigestOf(const Profile& profile);
 // DATA_LOSS, reason PROFILE_CORRUPT, if `content` is not what EncodeProfile made.
 absl::StatusOr<Profile> DecodeProfile(std::string_view content);
 
-// Reads a profile in one of the encodings of UploadProfile. Unknown fields are an error in JSON and
-// text, and skipped in binary. INVALID_ARGUMENT, reason PROFILE_MALFORMED, field `chunk`, if the
+// Reads a profile in one of the encodings of UploadProfile. Unknown fields are an error.
+// INVALID_ARGUMENT, reason PROFILE_MALFORMED, field `chunk`, if the
 // bytes are none.
 absl::StatusOr<ProfileInput> ReadProfile(ProfileEncoding encoding, std::string_view bytes);
 

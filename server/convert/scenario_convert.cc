@@ -1,7 +1,5 @@
 #include "server/convert/scenario_convert.h"
 
-#include <google/protobuf/unknown_field_set.h>
-
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -409,24 +407,7 @@ google::protobuf::Duration DurationOf(double seconds) {
   return wire;
 }
 
-namespace {
-
-// Fields of another version of the contract, which would be ignored silently.
-void RefuseUnknownFields(const google::protobuf::Message& wire, const std::string& path,
-                         FaultList& faults) {
-  const google::protobuf::UnknownFieldSet& unknown = wire.GetReflection()->GetUnknownFields(wire);
-  if (unknown.empty()) return;
-  faults.Add(path, absl::StrCat("field ", unknown.field(0).number(), " of ",
-                                wire.GetDescriptor()->full_name(),
-                                " is not known to this server: it is of another version of it"));
-}
-
-}  // namespace
-
 ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultList& faults) {
-  RefuseUnknownFields(wire, path, faults);
-  RefuseUnknownFields(wire.parameter_servers(), path + ".parameter_servers", faults);
-  RefuseUnknownFields(wire.all_reduce(), path + ".all_reduce", faults);
   ScenarioDraft draft;
   if (wire.workers() != 0) draft.workers = wire.workers();
   if (wire.has_bandwidth_bytes_per_second())

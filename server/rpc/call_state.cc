@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/convert/known_fields.h"
 #include "server/rpc/call_metadata.h"
 #include "server/rpc/grpc_wire.h"
 #include "server/rpc/parsed_bytes.h"
@@ -98,7 +99,10 @@ absl::Status CallState::Read(const grpc::ByteBuffer& buffer, google::protobuf::M
     const int64_t parsed = ParsedBytes(buffer, *message.GetDescriptor(), environment_.budget.max());
     if (absl::Status counted = CountParsed(size, parsed, share); !counted.ok()) return counted;
   }
-  return ParseMessage(buffer, environment_.max_message_bytes, message);
+  if (absl::Status parsed = ParseMessage(buffer, environment_.max_message_bytes, message);
+      !parsed.ok())
+    return parsed;
+  return CheckFieldsAreKnown(message);
 }
 
 JobTicket CallState::Ticket(const ExpectedWork& work) const {

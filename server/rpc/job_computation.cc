@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/convert/known_fields.h"
 #include "server/convert/operation_convert.h"
 #include "server/handlers/expected_work.h"
 #include "server/methods/prediction_methods.h"
@@ -65,6 +66,8 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request,
     return MakeError(absl::StatusCode::kDataLoss, "the kept bytes are no StartJobRequest",
                      {.reason = "OPERATION_CORRUPT"});
   }
+  // Another replica took it, which may know more.
+  if (absl::Status known = CheckFieldsAreKnown(job); !known.ok()) return known;
   absl::StatusOr<OperationWork> work =
       MakeError(absl::StatusCode::kUnimplemented, "this server does not know the computation",
                 {.reason = "COMPUTATION_UNKNOWN"});

@@ -312,7 +312,7 @@ class AwayTest(unittest.TestCase):
         upload(server.address)
         cluster = self.cluster(f"server: {server.address}\n")
         submit_advised(cluster, "--nodes=1-16", ADVICE)
-        before = server.metric("grpc_server_handled_total", grpc_method="RecommendWorkers")
+        before = server.metric_after_calls("grpc_server_handled_total", grpc_method="RecommendWorkers")
         plain = self.load(cluster, 200, "none")
         advised = self.load(cluster, 200, ADVICE.partition("=")[2])
         for what, run in (("without a profile", plain), ("with advice", advised)):
@@ -320,7 +320,7 @@ class AwayTest(unittest.TestCase):
         self.assertEqual(advised["accepted"], 200)
         self.assertIn("is set to --nodes=1-2", advised["line"])
         # All from memory: the predictor heard of none.
-        self.assertEqual(server.metric("grpc_server_handled_total", grpc_method="RecommendWorkers"), before)
+        self.assertEqual(server.metric_after_calls("grpc_server_handled_total", grpc_method="RecommendWorkers"), before)
 
 
 def cluster_log(cluster):

@@ -8,7 +8,7 @@ import socket
 import struct
 import unittest
 
-from contract import details_of, grpc, prediction, store
+from contract import details_of, grpc, prediction, store, trace_pb2
 from sample import message, small
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
@@ -213,6 +213,24 @@ class AbuseTest(ServerTest):
             self.assertEqual((raised.exception.code(), details_of(raised.exception).reason), (grpc.StatusCode.INVALID_ARGUMENT, "MESSAGE_TOO_LARGE"))
             self.assert_answered()
         self.assert_grown_less_than(1024 * MIB)
+
+    def test_a_field_that_is_not_known_is_refused_by_every_method(self):
+        # A newer client's question, that an older server would answer as if it had not asked it.
+        newer = b"\xb8\xab\x07\x01"  # field 15,031
+        services = [module.DESCRIPTOR.services_by_name[name] for module, name in ((trace_pb2, "PredictionService"), (store, "ProfileService"))]
+        methods = [method for service in services for method in service.methods]
+        self.assertGreater(len(methods), 15)
+        for method in methods:
+            path = f"/{method.containing_service.full_name}/{method.name}"
+            with self.subTest(path), self.assertRaises(grpc.RpcError) as raised:
+                if method.client_streaming:
+                    self.server.channel.stream_unary(path)(iter([newer]), timeout=PATIENCE_SECONDS)
+                elif method.server_streaming:
+                    list(self.server.channel.unary_stream(path)(newer, timeout=PATIENCE_SECONDS))
+                else:
+                    self.server.channel.unary_unary(path)(newer, timeout=PATIENCE_SECONDS)
+            self.assertEqual((raised.exception.code(), details_of(raised.exception).reason), (grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_INVALID"))
+            self.assertIn(f"field 15031 of {method.input_type.full_name} is not known", raised.exception.details())
 
     def test_deep_nests_are_malformed_and_nothing_worse(self):
         # Groups that no message knows, one in the other; then lists in lists.

@@ -81,7 +81,7 @@ class ConversationTest(ServerTest):
         reply = channel.unary_unary("/grpc.health.v1.Health/Check", response_deserializer=health_pb2.HealthCheckResponse.FromString)(b"", timeout=PATIENCE_SECONDS)
         self.assertEqual(reply.status, health_pb2.HealthCheckResponse.SERVING)
         channel.close()
-        eventually(lambda: self.server.metric("grpc_server_started_total") == self.server.metric("grpc_server_handled_total"), "every call has an end")
+        self.server.metric_after_calls("grpc_server_handled_total")
 
     def peak_bytes(self):
         with open(f"/proc/{self.server.process.pid}/status", encoding="utf-8") as status:

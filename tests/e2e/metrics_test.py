@@ -71,9 +71,9 @@ class MetricsTest(ServerTest):
             self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/nobody"))
         self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(inline_profile=message(small())))
         handled = {"grpc_service": "stepcast.v1.ProfileService"}
-        self.assertEqual(self.server.metric("grpc_server_handled_total", **handled, grpc_method="CreateProfile", grpc_code="OK"), 1)
-        self.assertEqual(self.server.metric("grpc_server_handled_total", **handled, grpc_method="GetProfile", grpc_code="NotFound"), 1)
-        self.assertEqual(self.server.metric("grpc_server_handling_seconds_count", grpc_method="PredictThroughput"), 1)
+        self.assertEqual(self.server.metric_after_calls("grpc_server_handled_total", **handled, grpc_method="CreateProfile", grpc_code="OK"), 1)
+        self.assertEqual(self.server.metric_after_calls("grpc_server_handled_total", **handled, grpc_method="GetProfile", grpc_code="NotFound"), 1)
+        self.assertEqual(self.server.metric_after_calls("grpc_server_handling_seconds_count", grpc_method="PredictThroughput"), 1)
         self.assertGreater(self.server.metric("stepcast_simulated_operations_total"), 0)
 
     def test_a_method_that_a_client_invents_adds_no_series(self):

@@ -101,6 +101,11 @@ class Server:
             if series == name and labels.items() <= series_labels.items()
         )
 
+    def metric_after_calls(self, name, **labels):
+        """The same once all calls have ended: gRPC counts a call's end after its reply has left, which a client may have sooner."""
+        eventually(lambda: self.metric("grpc_server_started_total") == self.metric("grpc_server_handled_total"), "every call has an end")
+        return self.metric(name, **labels)
+
 
 def fetch(address, path):
     """(status, text) of a GET, past any proxy."""

@@ -127,13 +127,21 @@ TEST(ProfileCodecTest, AlteredBytesAreReadOrRefusedWithAReason) {
   }
 }
 
-TEST(ProfileCodecTest, UnknownFieldsAreAnErrorWherePeopleWrite) {
+TEST(ProfileCodecTest, UnknownFieldsAreAnError) {
   EXPECT_EQ(DetailsOf(ReadProfile(ProfileEncoding::kJson, R"({"batchsize": 3})").status())
                 .faults.at(0)
                 .field,
             "chunk");
   EXPECT_EQ(DetailsOf(ReadProfile(ProfileEncoding::kText, "batchsize: 3").status()).reason,
             "PROFILE_MALFORMED");
+  v1::Profile newer = ToWire(RandomProfile(1));
+  v1::Operation& operation = *newer.mutable_operations(1);
+  operation.GetReflection()->MutableUnknownFields(&operation)->AddVarint(9999, 1);
+  const absl::Status status =
+      ReadProfile(ProfileEncoding::kBinary, newer.SerializeAsString()).status();
+  EXPECT_EQ(DetailsOf(status).reason, "PROFILE_MALFORMED");
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("operations[1]: field 9999 of stepcast.v1.Operation"));
 }
 
 TEST(ProfileCodecTest, AMarkIsPassedOverAndWhatIsNoProfileIsNamed) {
