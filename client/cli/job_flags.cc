@@ -42,7 +42,8 @@ const Choices<v1::Pipeline::Receives> kReceives{{"eager", v1::Pipeline::EAGER},
 const Choices<v1::Pipeline::Transport> kTransports{{"ideal", v1::Pipeline::IDEAL},
                                                    {"gloo", v1::Pipeline::GLOO}};
 const Choices<v1::Pipeline::Links> kLinks{{"pair", v1::Pipeline::PAIR},
-                                          {"device", v1::Pipeline::DEVICE}};
+                                          {"device", v1::Pipeline::DEVICE},
+                                          {"serial", v1::Pipeline::SERIAL}};
 const Choices<v1::Pipeline::Reduction> kReductions{{"at-end", v1::Pipeline::AT_END},
                                                    {"by-chunk", v1::Pipeline::BY_CHUNK},
                                                    {"buckets", v1::Pipeline::BUCKETS},

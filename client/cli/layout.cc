@@ -152,7 +152,6 @@ absl::StatusOr<RunGroups> ParseRuns(const std::string& text) {
           absl::StrCat("line ", line_number, ": ", std::string(run.status().message())));
     std::vector<std::string> kind;
     for (const int column : columns->kinds) kind.push_back(cells[static_cast<size_t>(column)]);
-    kind.push_back(absl::StrCat(run->pipeline().stages(), " stages"));
     const std::string job = absl::StrJoin(kind, ", ");
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& known) { return known.first == job; });
@@ -168,10 +167,12 @@ std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResp
     return absl::StrCat(NumberText(of.lower()), " .. ", NumberText(of.upper()));
   };
   std::string text = absl::StrCat(
-      "step = c (m + (p - 1) / v) + rest: c ", NumberText(reply.seconds_per_micro_batch()), " s (",
-      interval(reply.seconds_per_micro_batch_interval()), "), rest ",
-      NumberText(reply.rest_seconds()), " s (", interval(reply.rest_seconds_interval()), ")\n");
+      "step = c (m + (p - 1) / v) p0 / p + rest: c ", NumberText(reply.seconds_per_micro_batch()),
+      " s (", interval(reply.seconds_per_micro_batch_interval()), "), rest ",
+      NumberText(reply.rest_seconds()), " s (", interval(reply.rest_seconds_interval()),
+      "), p0 the smallest run's p\n");
   Table table({{"devices"},
+               {"stages"},
                {"micro-batches"},
                {"step"},
                {absl::StrCat(reply.seconds_per_micro_batch_interval().level() * 100, "% of runs")},
@@ -187,8 +188,8 @@ std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResp
     const auto percent = [](bool known, double value) {
       return known ? absl::StrFormat("%+.2f%%", 100 * value) : std::string();
     };
-    table.AddRow({absl::StrCat(asked.devices()), absl::StrCat(asked.pipeline().micro_batches()),
-                  SecondsText(run.step_seconds()),
+    table.AddRow({absl::StrCat(asked.devices()), absl::StrCat(asked.pipeline().stages()),
+                  absl::StrCat(asked.pipeline().micro_batches()), SecondsText(run.step_seconds()),
                   absl::StrCat(SecondsText(run.step_interval().lower()), " .. ",
                                SecondsText(run.step_interval().upper())),
                   asked.has_step_seconds() ? SecondsText(asked.step_seconds()) : "",
@@ -417,8 +418,8 @@ class LayoutCommand : public Command {
         ->required()
         ->type_name("FILE");
     fit_->add_flag("--all", all_,
-                   "Fit all measured runs (default: the smallest, and the next with another number "
-                   "of micro-batches)");
+                   "Fit all measured runs (default: the smallest, and the next of its stages with "
+                   "another number\nof micro-batches, if there is one)");
     fit_->add_option("--level", level_, "Probability of the intervals (default 0.95)")
         ->type_name("P");
   }
@@ -437,7 +438,7 @@ class LayoutCommand : public Command {
       if (level_.has_value()) request.set_confidence_level(*level_);
       const absl::StatusOr<v1::FitRunsResponse> reply = session.client.FitRuns(request);
       if (!reply.ok() && groups->size() == 1) return session.Refused(reply.status());
-      absl::StrAppend(&tables, tables.empty() ? "" : "\n", job, ":\n");
+      absl::StrAppend(&tables, tables.empty() ? "" : "\n", job, job.empty() ? "" : ":\n");
       if (!reply.ok()) {
         absl::StrAppend(&tables, "not fitted: ", std::string(reply.status().message()), "\n");
         continue;

@@ -205,7 +205,7 @@ class ImportCommand : public Command {
            "compressed by gzip; -: standard input. Several files, traces of PyTorch or of Chakra "
            "or RunMetadata: one "
            "of "
-           "each worker of one job")
+           "each worker of one job, or of PyTorch one of each stage of a pipeline's replica")
         ->required()
         ->type_name("");
     app->add_option(

@@ -149,6 +149,11 @@ absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
     graph = BuildAllReduceGraph(table.layers, table.optimizer_ns);
     notes = NotesOn(table);
     if (is_sailors) notes.push_back(NoteOnSizes(devices));
+    if (table.bounded > 0)
+      notes.push_back(absl::StrCat(
+          "Found ", table.bounded, " of ", table.layers.size(),
+          " layers that took longer than with a larger micro-batch, whose time is taken: the "
+          "device may have been idle, and may take even less in training."));
   } else {
     const std::vector<MeasuredLayer> measured = ParseLayerGraph(text, limits, faults);
     if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());

@@ -280,6 +280,31 @@ const Json* ChosenLayers(const Json& profile, const SailorChoice& choice, FaultL
   return layers;
 }
 
+// Nanoseconds of a layer's forward and backward pass and of the optimizer; none where they are not
+// three times of 0 to `longest` seconds.
+std::optional<std::array<int64_t, 3>> TimesOf(const Json& layers, int64_t layer, double longest) {
+  const Json* const times = MemberOf(layers, layer);
+  if (times == nullptr || !times->is_array() || times->size() != 3) return std::nullopt;
+  std::array<int64_t, 3> ns = {};
+  for (size_t i = 0; i < ns.size(); ++i) {
+    const double seconds = (*times)[i].is_number() ? (*times)[i].get<double>() : -1;
+    if (!(seconds >= 0 && seconds <= longest)) return std::nullopt;
+    ns[i] = std::llround(seconds * 1e9);
+  }
+  return ns;
+}
+
+// Layers by larger micro-batches, of the same tensor width.
+std::vector<const Json*> LargerOf(const Json& profile, int32_t batch, int32_t width) {
+  std::vector<const Json*> larger;
+  for (const auto& [key, widths] : profile.items()) {
+    int64_t micro_batch = 0;
+    if (!absl::SimpleAtoi(key, &micro_batch) || micro_batch <= batch) continue;
+    if (const Json* const layers = MemberOf(widths, width)) larger.push_back(layers);
+  }
+  return larger;
+}
+
 }  // namespace
 
 bool IsSailorProfile(std::string_view text, bool has_configuration) {
@@ -320,28 +345,30 @@ LayerTable ParseSailorProfile(std::string_view text, const SailorChoice& choice,
   }
   LayerTable table;
   const double longest = static_cast<double>(limits.max_step_ns) / 1e9;
+  const std::vector<const Json*> larger = LargerOf(profile, choice.batch_size, width);
   for (int64_t layer = 0; layer < sizes->blocks + 2; ++layer) {
-    const Json* const times = MemberOf(*layers, layer);
-    const bool is_sound =
-        times != nullptr && times->is_array() && times->size() == 3 &&
-        std::all_of(times->begin(), times->end(), [longest](const Json& time) {
-          return time.is_number() && time.get<double>() >= 0 && time.get<double>() <= longest;
-        });
-    if (!is_sound) {
+    auto times = TimesOf(*layers, layer, longest);
+    if (!times) {
       faults.Add(kAtRecording,
                  absl::StrCat("layer ", layer, " is not a list of three times of 0 to ", longest,
                               " seconds"));
       return {};
     }
-    const auto ns = [times](size_t at) { return std::llround((*times)[at].get<double>() * 1e9); };
+    const int64_t measured = (*times)[0] + (*times)[1];
+    for (const Json* const others : larger) {
+      const auto bound = TimesOf(*others, layer, longest);
+      if (bound && (*bound)[0] + (*bound)[1] < (*times)[0] + (*times)[1])
+        std::copy_n(bound->begin(), 2, times->begin());
+    }
+    table.bounded += (*times)[0] + (*times)[1] < measured ? 1 : 0;
     TrainingLayer& made = table.layers.emplace_back();
     made.name = absl::StrCat(layer);
     if (layer > 0) made.inputs = {static_cast<int32_t>(layer) - 1};
-    made.forward_ns = ns(0);
-    made.backward_ns = ns(1);
+    made.forward_ns = (*times)[0];
+    made.backward_ns = (*times)[1];
     made.output_bytes = sizes->OutputBytes(layer, choice.batch_size);
     made.parameters = {{made.name, sizes->ParameterBytes(layer, width)}};
-    table.optimizer_ns += ns(2);
+    table.optimizer_ns = std::max(table.optimizer_ns, (*times)[2]);
   }
   return table;
 }

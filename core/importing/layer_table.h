@@ -15,6 +15,7 @@ namespace stepcast {
 struct LayerTable {
   std::vector<TrainingLayer> layers;
   int64_t optimizer_ns = 0;
+  int64_t bounded = 0;  // layers with the time of a larger micro-batch, which took less
 };
 
 // The entry of a Sailor's profile that is meant.
@@ -29,11 +30,14 @@ struct SailorChoice {
 bool IsSailorProfile(std::string_view text, bool has_configuration);
 
 // JSON of micro-batch, tensor width and layer, to the seconds of its forward and backward pass and
-// of its optimizer. Sizes are those of a transformer in float32, from hidden_size,
-// sequence_length, num_layers, vocab_size and max_position_embeddings (0 where it is not given) of
-// the configuration: the first layer is its embedding, the last its head. `width` is the tensor
-// width chosen. Adds faults at `recording`, `graph` (of the configuration), `batch_size` and
-// `tensor_parallel`; the result is then of no use. Source: eth-easl/sailor, its profiler's files.
+// of the optimizer. The optimizer's count once, the longest of all layers', as Sailor's simulator
+// counts them. A layer that takes longer than with a larger micro-batch has the time of that one,
+// whose examples it could leave empty. Sizes are those of a transformer in float32, from
+// hidden_size, sequence_length, num_layers, vocab_size and max_position_embeddings (0 where it is
+// not given) of the configuration: the first layer is its embedding, the last its head. `width` is
+// the tensor width chosen. Adds faults at `recording`, `graph` (of the configuration), `batch_size`
+// and `tensor_parallel`; the result is then of no use. Source: eth-easl/sailor, its profiler's
+// files.
 LayerTable ParseSailorProfile(std::string_view text, const SailorChoice& choice,
                               const ProfileLimits& limits, FaultList& faults, int32_t& width);
 

@@ -564,16 +564,22 @@ bool StepContentFinder::IsInner(const SentTensor& tensor, int32_t chosen) const 
 
 absl::Status StepContentFinder::CheckKinds() const {
   for (const StepContent& content : contents_) {
-    for (const SentTensor& tensor : content.sent) {
-      if (tensor.kind == Collective::kAllReduce || tensor.kind == Collective::kBroadcast) continue;
-      return ContentFault(absl::StrCat(
-          StepName(content.number), " has the collective ", Quoted(trace_.other_collective),
-          tensor.group >= 0 ? absl::StrCat(" of the group ", NameOfGroup(tensor.group)) : "",
-          ", as sharded models have (FSDP, ZeRO) and ones that are cut in pieces: record the "
-          "model with DistributedDataParallel, or alone, and ask for sharding or a pipeline in the "
-          "scenario; where the group is inside a replica, --data-parallel-group (in a request "
-          "data_parallel_group) says which one is of gradients"));
-    }
+    const auto other =
+        std::find_if(content.sent.begin(), content.sent.end(), [](const SentTensor& tensor) {
+          return tensor.kind != Collective::kAllReduce && tensor.kind != Collective::kBroadcast;
+        });
+    const bool is_known = other != content.sent.end();
+    // Sends and receives whose groups are recorded are among what was sent.
+    if (!is_known && (!trace_.has_transfers || !trace_.groups.empty())) continue;
+    return ContentFault(absl::StrCat(
+        StepName(content.number), " has the collective ", Quoted(trace_.other_collective),
+        is_known && other->group >= 0 ? absl::StrCat(" of the group ", NameOfGroup(other->group))
+                                      : "",
+        ", as sharded models have (FSDP, ZeRO) and ones that are cut in pieces: record the model "
+        "with DistributedDataParallel, or alone, and ask for sharding or a pipeline in the "
+        "scenario, or give the recordings of all ranks of one replica of a pipeline; where the "
+        "group is inside a replica, --data-parallel-group (in a request data_parallel_group) says "
+        "which one is of gradients"));
   }
   return absl::OkStatus();
 }

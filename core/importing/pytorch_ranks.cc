@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/quoted.h"
+#include "core/importing/pipeline_ranks.h"
 #include "core/importing/pytorch_content.h"
 #include "core/importing/pytorch_reader.h"
 #include "core/importing/recording_options.h"
@@ -90,35 +92,77 @@ class RankSteps {
   const std::string& gradient_group_;
 };
 
-absl::StatusOr<RankPart> PartOf(const RankTrace& trace, const PyTorchTraceOptions& options,
-                                const ProfileLimits& limits, StopCheck stop) {
-  const absl::StatusOr<PyTorchTrace> read = ReadPyTorchTrace(*trace.recording, limits, stop);
-  if (!read.ok()) return read.status();
-  absl::StatusOr<std::vector<RankStep>> steps =
-      RankSteps(*read, options.data_parallel_group).Find();
+absl::StatusOr<RankPart> PartOf(const PyTorchTrace& read, const RankTrace& trace,
+                                const PyTorchTraceOptions& options, const ProfileLimits& limits) {
+  absl::StatusOr<std::vector<RankStep>> steps = RankSteps(read, options.data_parallel_group).Find();
   if (!steps.ok()) return steps.status();
-  absl::StatusOr<ImportedProfile> imported = ProfileOfPyTorchRank(*read, options, limits);
+  absl::StatusOr<ImportedProfile> imported = ProfileOfPyTorchRank(read, options, limits);
   if (!imported.ok()) return imported.status();
-  return RankPart{.rank = read->rank >= 0 ? read->rank : RankOfName(trace.name),
-                  .world_size = read->world_size,
+  return RankPart{.rank = read.rank >= 0 ? read.rank : RankOfName(trace.name),
+                  .world_size = read.world_size,
                   .name_of_step = StepName,
                   .steps = *std::move(steps),
                   .imported = *std::move(imported)};
 }
 
+absl::StatusOr<ImportedProfile> ImportPipeline(const std::vector<RankTrace>& traces,
+                                               const PyTorchTrace& first,
+                                               const PyTorchTraceOptions& options,
+                                               const ProfileLimits& limits, StopCheck stop) {
+  if (traces.size() > kMaxRecordedWorkers)
+    return ImportFault("recordings",
+                       absl::StrCat(traces.size(), " traces are more than ", kMaxRecordedWorkers));
+  if (!options.data_parallel_group.empty())
+    return ImportFault("data_parallel_group",
+                       absl::StrCat(Quoted(options.data_parallel_group),
+                                    ", and of a pipeline's stages all gradients are reduced"));
+  std::vector<PipelineRank> ranks;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const std::string path = absl::StrCat("recordings[", i, "]");
+    absl::StatusOr<PyTorchTrace> next;
+    if (i > 0) next = ReadPyTorchTrace(*traces[i].recording, limits, stop);
+    if (i > 0 && !next.ok()) return AtPath(next.status(), path);
+    absl::StatusOr<PipelineRank> rank = ReadPipelineRank(i == 0 ? first : *next);
+    if (!rank.ok()) return AtPath(rank.status(), path);
+    if (rank->rank < 0) rank->rank = RankOfName(traces[i].name);
+    rank->path = path;
+    ranks.push_back(*std::move(rank));
+  }
+  return ProfileOfPipeline(std::move(ranks), options, limits);
+}
+
 }  // namespace
+
+absl::StatusOr<PyTorchJob> ImportPyTorchJob(const std::vector<RankTrace>& traces,
+                                            const PyTorchTraceOptions& options,
+                                            const ProfileLimits& limits, StopCheck stop) {
+  if (absl::Status status = CheckPyTorchTraceOptions(options, limits); !status.ok()) return status;
+  absl::StatusOr<PyTorchTrace> first;
+  if (!traces.empty()) first = ReadPyTorchTrace(*traces[0].recording, limits, stop);
+  if (first.ok() && first->has_transfers)
+    return ImportPipeline(traces, *first, options, limits, stop);
+  if (options.step_seconds.has_value()) {
+    return ImportFault("step_seconds",
+                       absl::StrCat(*options.step_seconds,
+                                    " given, and times of several workers that are alike are as "
+                                    "recorded"));
+  }
+  return ImportRanks(traces, limits, [&](const RankTrace& trace) -> absl::StatusOr<RankPart> {
+    const bool is_first = &trace == traces.data();
+    const absl::StatusOr<PyTorchTrace> read =
+        is_first ? std::move(first) : ReadPyTorchTrace(*trace.recording, limits, stop);
+    if (!read.ok()) return read.status();
+    return PartOf(*read, trace, options, limits);
+  });
+}
 
 absl::StatusOr<MultiRankRecording> ImportPyTorchRanks(const std::vector<RankTrace>& traces,
                                                       const PyTorchTraceOptions& options,
                                                       const ProfileLimits& limits, StopCheck stop) {
-  if (absl::Status status = CheckPyTorchTraceOptions(options, limits); !status.ok()) return status;
-  if (options.step_seconds.has_value()) {
-    return ImportFault("step_seconds",
-                       absl::StrCat(*options.step_seconds,
-                                    " given, and times of several workers are as recorded"));
-  }
-  return ImportRanks(traces, limits,
-                     [&](const RankTrace& trace) { return PartOf(trace, options, limits, stop); });
+  absl::StatusOr<PyTorchJob> job = ImportPyTorchJob(traces, options, limits, stop);
+  if (!job.ok()) return job.status();
+  if (auto* recording = std::get_if<MultiRankRecording>(&*job)) return std::move(*recording);
+  return ImportFault("recordings", "of the stages of a pipeline, not of workers alike");
 }
 
 }  // namespace stepcast

@@ -370,8 +370,16 @@ class PyTorchReader : public JsonReader {
     }
     if (StartsWithAny(name, {"c10d::"}))
       return KeepCollective(HostKind::kCollectiveCall, name.substr(6));
-    if (StartsWithAny(name, {"gloo:", "nccl:", "mpi:", "ucc:"}))
-      KeepCollective(HostKind::kCollectiveRun, name.substr(name.find(':') + 1));
+    if (name == "DistributedDataParallel.forward") return KeepHost(HostKind::kForwardPass);
+    if (StartsWithAny(name, {"gloo:", "nccl:", "mpi:", "ucc:"})) {
+      const std::string_view run = name.substr(name.find(':') + 1);
+      const bool is_send = StartsWithAny(run, {"send"});
+      if (!is_send && !StartsWithAny(run, {"recv"}))
+        return KeepCollective(HostKind::kCollectiveRun, run);
+      if (!std::exchange(trace_.has_transfers, true) && trace_.other_collective.empty())
+        trace_.other_collective = run;
+      KeepHost(is_send ? HostKind::kSend : HostKind::kReceive);
+    }
   }
 
   void KeepAddition() {

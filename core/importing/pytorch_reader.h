@@ -30,6 +30,9 @@ struct TraceHostEvent {
     kCopyFromBucket,   // torch.distributed.ddp.reducer::copy_bucket_to_grad
     kOptimizer,        // Optimizer.step#SGD.step
     kSynchronization,  // the host waits for the GPU
+    kForwardPass,      // DistributedDataParallel.forward
+    kSend,             // the annotation gloo:send: from its post until it was waited for
+    kReceive,          // gloo:recv, likewise
   };
 
   int64_t start_ns = 0;
@@ -76,6 +79,7 @@ struct PyTorchTrace {
   int64_t events = 0;            // with a length
   bool has_categories = false;   // false: as PyTorch without Kineto writes
   bool names_devices = false;    // deviceProperties lists a GPU
+  bool has_transfers = false;    // kSend or kReceive
 };
 
 // Field names of 2021 to 2025. Of an event only what a PyTorchTrace has is kept, so memory is that

@@ -402,7 +402,8 @@ class RankMatcher {
   ProfileDraft merged_;
 };
 
-// Faults in one trace, at its place among all.
+}  // namespace
+
 absl::Status AtPath(const absl::Status& status, const std::string& path) {
   ErrorDetails details = DetailsOf(status);
   if (details.reason != "IMPORT_INVALID") return status;
@@ -412,8 +413,6 @@ absl::Status AtPath(const absl::Status& status, const std::string& path) {
   }
   return FaultsError("IMPORT_INVALID", std::move(details.faults));
 }
-
-}  // namespace
 
 int64_t RankOfName(const std::string& name) {
   const size_t at = name.rfind("rank");

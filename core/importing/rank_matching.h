@@ -55,6 +55,9 @@ struct RankPart {
   std::optional<ImportedProfile> imported;
 };
 
+// The faults at kAtRecording at `path` instead.
+absl::Status AtPath(const absl::Status& status, const std::string& path);
+
 // The number behind the last "rank" of a name; -1: there is none.
 int64_t RankOfName(const std::string& name);
 

@@ -17,18 +17,22 @@ namespace {
 
 constexpr int kPriorRuns = 3;
 constexpr double kPriorDeviation = 0.005;
+constexpr int kStagesRuns = 14;
+constexpr double kStagesDeviation = 0.029;
+constexpr double kUnknownRest = 2.5;
 constexpr double kMaxStepSeconds = 1e6;
 constexpr int64_t kMaxRunDevices = int64_t{1} << 30;
 constexpr size_t kMaxNameBytes = 256;
 
-double WorkOf(const MeasuredRun& run) {
-  return run.micro_batches + static_cast<double>(run.stages - 1) / run.chunks;
+// Micro-batches that a device of `stages` would have computed meanwhile.
+double WorkOf(const MeasuredRun& run, int32_t stages) {
+  return (run.micro_batches + static_cast<double>(run.stages - 1) / run.chunks) * stages /
+         run.stages;
 }
 
 void CheckRuns(const RunFitDraft& draft, FaultList& faults) {
   if (draft.runs.size() < 2 || draft.runs.size() > kMaxMeasuredRuns)
     faults.Add("runs", absl::StrCat(draft.runs.size(), " given, not 2 to ", kMaxMeasuredRuns));
-  int32_t stages = 0;
   for (size_t i = 0; i < draft.runs.size() && !faults.full(); ++i) {
     const MeasuredRun& run = draft.runs[i];
     const std::string path = absl::StrCat("runs[", i, "].");
@@ -46,35 +50,30 @@ void CheckRuns(const RunFitDraft& draft, FaultList& faults) {
         !(seconds > 0 && seconds <= kMaxStepSeconds))
       faults.Add(path + "step_seconds",
                  absl::StrCat(seconds, " is not above 0 and at most ", kMaxStepSeconds));
-    if (stages == 0) stages = run.stages;
-    if (run.stages != stages)
-      faults.Add(path + "pipeline.stages",
-                 absl::StrCat(run.stages, " is not the ", stages,
-                              " of runs[0]: devices that "
-                              "compute another share of the model are not comparable"));
   }
   const double level = draft.confidence_level.value_or(0.95);
   if (!(level >= 0.5 && level <= 0.999))
     faults.Add("confidence_level", absl::StrCat(level, " is not from 0.5 to 0.999"));
 }
 
-// Indices of the runs that are fitted.
+// Indices of the runs that are fitted, the smallest first.
 std::vector<size_t> BasisOf(const RunFitDraft& draft) {
   std::vector<size_t> measured;
   for (size_t i = 0; i < draft.runs.size(); ++i)
     if (draft.runs[i].step_seconds.has_value()) measured.push_back(i);
-  if (draft.basis.value_or(RunBasis::kSmallest) == RunBasis::kAll || measured.empty())
-    return measured;
   std::stable_sort(measured.begin(), measured.end(), [&](size_t a, size_t b) {
     return draft.runs[a].devices < draft.runs[b].devices;
   });
-  std::vector<size_t> smallest = {measured.front()};
-  for (const size_t i : measured) {
-    if (WorkOf(draft.runs[i]) == WorkOf(draft.runs[measured.front()])) continue;
-    smallest.push_back(i);
-    break;
-  }
-  return smallest;
+  if (draft.basis.value_or(RunBasis::kSmallest) == RunBasis::kAll || measured.empty())
+    return measured;
+  const MeasuredRun& smallest = draft.runs[measured.front()];
+  const auto next = std::find_if(measured.begin(), measured.end(), [&](size_t i) {
+    const MeasuredRun& run = draft.runs[i];
+    return run.stages == smallest.stages &&
+           WorkOf(run, run.stages) != WorkOf(smallest, smallest.stages);
+  });
+  if (next == measured.end()) return {measured.front()};
+  return {measured.front(), *next};
 }
 
 // The normal equations of T = slope x + offset, weighted by 1 / T^2.
@@ -90,6 +89,7 @@ class WeightedLine {
   }
   double determinant() const { return w_ * xx_ - x_ * x_; }
   double slope() const { return (w_ * xy_ - x_ * y_) / determinant(); }
+  double slope_through_zero() const { return xy_ / xx_; }
   double offset() const { return (xx_ * y_ - x_ * xy_) / determinant(); }
   // Variances of both and of the line at x, in units of a relative error's.
   double slope_variance() const { return w_ / determinant(); }
@@ -104,6 +104,61 @@ class WeightedLine {
   double xy_ = 0;
 };
 
+// The line through runs, and by how much it may be off.
+class RunLine {
+ public:
+  // REQUIRES: not empty.
+  RunLine(const std::vector<MeasuredRun>& runs, const std::vector<size_t>& basis)
+      : smallest_(runs[basis.front()]) {
+    for (const size_t i : basis) {
+      line_.Add(WorkOf(runs[i]), *runs[i].step_seconds);
+      has_rest_ |= WorkOf(runs[i]) != WorkOf(smallest_);
+    }
+    double squares = kPriorRuns * kPriorDeviation * kPriorDeviation;
+    for (const size_t i : basis) {
+      const double error = At(runs[i]) / *runs[i].step_seconds - 1;
+      squares += error * error;
+    }
+    degrees_ = kPriorRuns + static_cast<int>(basis.size()) - (has_rest_ ? 2 : 1);
+    deviation_ = std::sqrt(squares / degrees_);
+  }
+
+  double slope() const { return has_rest_ ? line_.slope() : line_.slope_through_zero(); }
+  double offset() const { return has_rest_ ? line_.offset() : 0; }
+  double At(const MeasuredRun& run) const { return slope() * WorkOf(run) + offset(); }
+  double LinearAt(const MeasuredRun& run) const {
+    return *smallest_.step_seconds * run.micro_batches / smallest_.micro_batches *
+           smallest_.stages / run.stages;
+  }
+  int degrees() const { return has_rest_ ? degrees_ : kStagesRuns; }
+  double SlopeError() const {
+    return has_rest_ ? deviation_ * std::sqrt(line_.slope_variance())
+                     : slope() * std::hypot(deviation_, kUnknownRest / WorkOf(smallest_));
+  }
+  double OffsetError() const {
+    return has_rest_ ? deviation_ * std::sqrt(line_.offset_variance()) : kUnknownRest * slope();
+  }
+  // Of one run.
+  double ErrorAt(const MeasuredRun& run) const {
+    const double work = WorkOf(run);
+    const double of_line =
+        has_rest_ ? deviation_ * std::sqrt(line_.VarianceAt(work))
+                  : std::hypot(deviation_ * At(run),
+                               kUnknownRest * slope() * (1 - work / WorkOf(smallest_)));
+    const double of_stages = run.stages == smallest_.stages ? 0 : kStagesDeviation;
+    return std::hypot(of_line, std::hypot(deviation_, of_stages) * At(run));
+  }
+
+ private:
+  double WorkOf(const MeasuredRun& run) const { return stepcast::WorkOf(run, smallest_.stages); }
+
+  const MeasuredRun& smallest_;
+  WeightedLine line_;
+  bool has_rest_ = false;
+  int degrees_ = 0;
+  double deviation_ = 0;
+};
+
 }  // namespace
 
 absl::StatusOr<RunFit> FitMeasuredRuns(const RunFitDraft& draft) {
@@ -111,44 +166,25 @@ absl::StatusOr<RunFit> FitMeasuredRuns(const RunFitDraft& draft) {
   CheckRuns(draft, faults);
   if (!faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults).Take());
   const std::vector<size_t> basis = BasisOf(draft);
-  const bool has_two = std::any_of(basis.begin(), basis.end(), [&](size_t i) {
-    return WorkOf(draft.runs[i]) != WorkOf(draft.runs[basis.front()]);
-  });
-  if (!has_two)
-    return FaultsError("REQUEST_INVALID",
-                       {{"runs", absl::StrCat(basis.size(),
-                                              " measured with one number of "
-                                              "micro-batches: a line needs two")}});
-  WeightedLine line;
-  for (const size_t i : basis) line.Add(WorkOf(draft.runs[i]), *draft.runs[i].step_seconds);
-  double squares = kPriorRuns * kPriorDeviation * kPriorDeviation;
-  const auto at = [&](const MeasuredRun& run) {
-    return line.slope() * WorkOf(run) + line.offset();
-  };
-  for (const size_t i : basis) {
-    const double error = at(draft.runs[i]) / *draft.runs[i].step_seconds - 1;
-    squares += error * error;
-  }
-  const int degrees = kPriorRuns + static_cast<int>(basis.size()) - 2;
-  const double deviation = std::sqrt(squares / degrees);
+  if (basis.empty())
+    return FaultsError("REQUEST_INVALID", {{"runs", "none has step_seconds: a line needs one"}});
+  const RunLine line(draft.runs, basis);
   const double level = draft.confidence_level.value_or(0.95);
-  const double reach = StudentTQuantile(degrees, level);
+  const double reach = StudentTQuantile(line.degrees(), level);
   const auto around = [&](double value, double error) {
     return Interval{.lower = value - reach * error, .upper = value + reach * error, .level = level};
   };
-  RunFit fit{.seconds_per_micro_batch = line.slope(), .rest_seconds = line.offset()};
-  fit.seconds_per_micro_batch_interval =
-      around(line.slope(), deviation * std::sqrt(line.slope_variance()));
-  fit.rest_interval = around(line.offset(), deviation * std::sqrt(line.offset_variance()));
-  const MeasuredRun& smallest = draft.runs[basis.front()];
+  RunFit fit{.seconds_per_micro_batch = line.slope(),
+             .seconds_per_micro_batch_interval = around(line.slope(), line.SlopeError()),
+             .rest_seconds = line.offset(),
+             .rest_interval = around(line.offset(), line.OffsetError())};
   for (size_t i = 0; i < draft.runs.size(); ++i) {
     const MeasuredRun& run = draft.runs[i];
     RunFit::Run& told = fit.runs.emplace_back();
-    told.step_seconds = at(run);
-    told.step_interval =
-        around(told.step_seconds,
-               deviation * std::hypot(std::sqrt(line.VarianceAt(WorkOf(run))), told.step_seconds));
-    told.linear_step_seconds = *smallest.step_seconds * run.micro_batches / smallest.micro_batches;
+    told.step_seconds = line.At(run);
+    told.step_interval = around(told.step_seconds, line.ErrorAt(run));
+    told.step_interval.lower = std::max(told.step_interval.lower, 0.0);
+    told.linear_step_seconds = line.LinearAt(run);
     told.fitted = std::find(basis.begin(), basis.end(), i) != basis.end();
     if (!run.step_seconds.has_value()) continue;
     told.relative_error = told.step_seconds / *run.step_seconds - 1;

@@ -1,10 +1,14 @@
-// The step time of other numbers of devices from measured runs of pipelines: the line
-// T = seconds_per_micro_batch (m + (p - 1) / v) + rest_seconds.
+// The step time of other layouts from measured runs of pipelines, by the line
+// T = seconds_per_micro_batch (m + (p - 1) / v) p0 / p + rest_seconds, with p0 the stages of the
+// smallest run: a device of p stages computes p0 / p of what one of p0 does.
 //
 // Method: least squares of relative errors. The deviation of a single run is a prior of kPriorRuns
 // runs that vary by kPriorDeviation, pooled with what the line leaves; intervals are Student's t
 // with the degrees of both. Source of the prior: repeated runs in MLPerf Training's logs differ by
-// 0.2 %, at worst 1.3. Threads: pure functions.
+// 0.2 %, at worst 1.3. A run of other stages varies by kStagesDeviation besides, which is what 14
+// of vTrain's runs on 64 and 512 GPUs did. One run alone, or runs that are all as long, tell
+// no rest: it is taken as 0, and in intervals as kUnknownRest of a micro-batch's seconds, which it
+// is in MLPerf's GPT-3. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +43,13 @@ struct RunFit {
   struct Run {
     double step_seconds = 0;
     Interval step_interval;          // of one run
-    double linear_step_seconds = 0;  // in proportion to micro-batches
+    double linear_step_seconds = 0;  // in proportion to micro-batches, and to 1 / stages
     bool fitted = false;
     std::optional<double> relative_error;         // where it was measured
     std::optional<double> linear_relative_error;  // likewise
   };
 
-  double seconds_per_micro_batch = 0;
+  double seconds_per_micro_batch = 0;  // of a device of the smallest run
   Interval seconds_per_micro_batch_interval;
   double rest_seconds = 0;
   Interval rest_interval;
@@ -54,8 +58,8 @@ struct RunFit {
 
 inline constexpr size_t kMaxMeasuredRuns = 10'000;
 
-// Failure: INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault: a number out of bounds,
-// stages that differ, or fewer than two measured numbers of micro-batches.
+// Failure: INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault: a number out of bounds, or no
+// run that was measured.
 absl::StatusOr<RunFit> FitMeasuredRuns(const RunFitDraft& draft);
 
 }  // namespace stepcast

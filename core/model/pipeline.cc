@@ -22,6 +22,10 @@ class PipelineResolver {
     pipeline_.receives = draft_.receives.value_or(PipelineReceives::kEager);
     pipeline_.transport = draft_.transport.value_or(PipelineTransport::kIdeal);
     pipeline_.links = draft_.links.value_or(PipelineLinks::kPair);
+    if (pipeline_.links == PipelineLinks::kSerial &&
+        pipeline_.transport == PipelineTransport::kGloo)
+      faults_.Add("pipeline.links",
+                  "SERIAL, and transport is GLOO, whose connections carry both ways at once");
     pipeline_.reduction = draft_.reduction.value_or(PipelineReduction::kAtEnd);
     pipeline_.step_barrier = draft_.step_barrier;
     ResolveCount("gradient_element_bytes", draft_.gradient_element_bytes, kMaxGradientElementBytes,

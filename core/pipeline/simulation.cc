@@ -273,6 +273,8 @@ void Simulation::AddWays(int32_t first) {
       way.to = first + job_.layout.DeviceOf(stage);
       way.bytes = job_.output_bytes[Index(std::min(source, stage))];
       way.pair = PairOf(way.from, way.to);
+      if (job_.links == PipelineLinks::kSerial)
+        way.pair = std::min(way.pair, PairOf(way.to, way.from));
     }
   }
 }

@@ -39,6 +39,7 @@ enum class PipelineTransport : uint8_t {
 enum class PipelineLinks : uint8_t {
   kPair,    // each ordered pair of devices has its own
   kDevice,  // each device has one out and one in, shared max-min fair
+  kSerial,  // each pair has one for both ways, a transfer at a time
 };
 // kMegatronBuckets: kBuckets by Megatron-LM's rule, which whoever writes the job applies.
 enum class PipelineReduction : uint8_t { kAtEnd, kByChunk, kBuckets, kMegatronBuckets };

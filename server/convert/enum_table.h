@@ -86,8 +86,10 @@ inline constexpr EnumTable<v1::Pipeline::Receives, PipelineReceives, 4> kPipelin
 inline constexpr EnumTable<v1::Pipeline::Transport, PipelineTransport, 2> kPipelineTransports{
     {{v1::Pipeline::IDEAL, PipelineTransport::kIdeal},
      {v1::Pipeline::GLOO, PipelineTransport::kGloo}}};
-inline constexpr EnumTable<v1::Pipeline::Links, PipelineLinks, 2> kPipelineLinks{
-    {{v1::Pipeline::PAIR, PipelineLinks::kPair}, {v1::Pipeline::DEVICE, PipelineLinks::kDevice}}};
+inline constexpr EnumTable<v1::Pipeline::Links, PipelineLinks, 3> kPipelineLinks{
+    {{v1::Pipeline::PAIR, PipelineLinks::kPair},
+     {v1::Pipeline::DEVICE, PipelineLinks::kDevice},
+     {v1::Pipeline::SERIAL, PipelineLinks::kSerial}}};
 inline constexpr EnumTable<v1::Pipeline::Reduction, PipelineReduction, 4> kPipelineReductions{
     {{v1::Pipeline::AT_END, PipelineReduction::kAtEnd},
      {v1::Pipeline::BY_CHUNK, PipelineReduction::kByChunk},

@@ -298,6 +298,16 @@ absl::Status TakeContentionOut(const ImportProfileCall& call, const JobRecording
   return absl::OkStatus();
 }
 
+absl::StatusOr<ImportedFormat> OfPipeline(const ImportProfileCall& call, ImportedProfile pipeline) {
+  for (const AskedSlowdown& asked : AskedSlowdowns(call)) {
+    if (asked.value.has_value())
+      return Refused(asked.field, absl::StrCat(*asked.value,
+                                               " given, and the recordings are of a pipeline's "
+                                               "stages, which reduce nothing together"));
+  }
+  return ImportedFormat{.imported = std::move(pipeline), .recording = std::nullopt};
+}
+
 // The recordings of several workers: a profile that holds them all, and what they say of each
 // other.
 absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
@@ -323,16 +333,16 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
   std::vector<RankTrace> traces;
   for (const RankTrace& trace : bytes.recordings)
     traces.push_back({.recording = &sources.emplace_back(*trace.recording), .name = trace.name});
-  absl::StatusOr<MultiRankRecording> recording =
-      pytorch != nullptr ? ImportPyTorchRanks(traces, *pytorch, limits, stop)
+  absl::StatusOr<PyTorchJob> job =
+      pytorch != nullptr ? ImportPyTorchJob(traces, *pytorch, limits, stop)
       : chakra != nullptr
-          ? ImportChakraRanks(traces, *chakra, limits, stop)
+          ? absl::StatusOr<PyTorchJob>(ImportChakraRanks(traces, *chakra, limits, stop))
           : ImportRunMetadataOfWorkers(traces, bytes.graph, *run_metadata, limits, stop);
-  if (!recording.ok()) {
+  if (!job.ok()) {
     const absl::Status status = UnderOptions(pytorch != nullptr  ? "header.pytorch"
                                              : chakra != nullptr ? "header.chakra"
                                                                  : "header.run_metadata",
-                                             recording.status());
+                                             job.status());
     const std::vector<Fault> faults = DetailsOf(status).faults;
     for (size_t i = 0; i < sources.size() && !faults.empty(); ++i) {
       const std::string at = absl::StrCat(kAtRecordings, "[", i, "]");
@@ -342,7 +352,10 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
     }
     return status;
   }
-  absl::StatusOr<JobRecordingReport> report = ReportOnRecording(*recording, stop);
+  if (auto* pipeline = std::get_if<ImportedProfile>(&*job))
+    return OfPipeline(call, std::move(*pipeline));
+  auto& recording = std::get<MultiRankRecording>(*job);
+  absl::StatusOr<JobRecordingReport> report = ReportOnRecording(recording, stop);
   if (!report.ok()) {
     ErrorDetails details = DetailsOf(report.status());
     if (details.reason.empty()) return report.status();
@@ -351,11 +364,10 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
                      {report.status().message().data(), report.status().message().size()},
                      std::move(details));
   }
-  if (absl::Status status = TakeContentionOut(call, *report, limits, stop, *recording);
-      !status.ok())
+  if (absl::Status status = TakeContentionOut(call, *report, limits, stop, recording); !status.ok())
     return status;
   return ImportedFormat{
-      .imported = {.profile = std::move(recording->profile), .notes = std::move(recording->notes)},
+      .imported = {.profile = std::move(recording.profile), .notes = std::move(recording.notes)},
       .recording = *std::move(report)};
 }
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from contract import details_of, diagnosis_pb2, grpc, prediction, profile_pb2, store, tuning_pb2
+from contract import details_of, diagnosis_pb2, from_json, grpc, prediction, profile_pb2, store, tuning_pb2
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 from tensorflow import graph_pb2, run_metadata_pb2
@@ -100,13 +100,82 @@ def workers(clocks_us=(0, 3_000_000, -1_000_000), forward_us=(20000, 20000, 4000
 
 
 def messages_of(parts, graph=b"", names=None, **header):
-    yield store.ImportProfileRequest(header=store.ImportProfileRequest.Header(run_metadata=OPTIONS, **header))
+    options = {} if "pytorch" in header else {"run_metadata": OPTIONS}
+    yield store.ImportProfileRequest(header=store.ImportProfileRequest.Header(**options, **header))
     if graph:
         yield store.ImportProfileRequest(graph_chunk=graph)
     for number, part in enumerate(parts):
         name = names[number] if names else f"part.{number}"
         yield store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording(name=name))
         yield store.ImportProfileRequest(chunk=part)
+
+
+def stage(rank, steps=4, micro_batches=3):
+    """A trace of one of two stages under GPipe, which passes on 6 floats: forward 10 and 20 ms, backward 30 and 40, a gradient of 5 floats, optimizer 1 ms."""
+    events = []
+
+    def add(name, begin, length, shape=None, category="cpu_op"):
+        arguments = {"Input Dims": [shape], "Input type": ["float"]} if shape else {}
+        events.append({"ph": "X", "cat": category, "name": name, "ts": 1000 * begin, "dur": 1000 * length, "args": arguments})
+
+    forward, backward = ((10, 30), (20, 40))[rank]
+    engine = "autograd::engine::evaluate_function: "
+    for step in range(steps):
+        at = 1000 * step
+        add(f"ProfilerStep#{step}", at, 1000, category="user_annotation")
+        for k in range(micro_batches):
+            add("c10d::recv_", at + 0.1 * k, 0.05)
+            add("gloo:recv", at + 0.1 * k, 400, [2, 3], "user_annotation")
+            begin = at + 100 + 30 * k
+            add("DistributedDataParallel.forward", begin, forward, category="user_annotation")
+            if rank == 0:
+                add("gloo:send", begin + forward, 300, [2, 3], "user_annotation")
+            begin = at + 500 + 60 * k
+            add(engine + "LinearBackward0", begin, backward - 2)
+            add(engine + "torch::autograd::AccumulateGrad", begin + backward - 2, 2)
+            add("torch::autograd::AccumulateGrad", begin + backward - 1, 1, [5])
+            if rank == 1:
+                add("gloo:send", begin + backward, 300, [2, 3], "user_annotation")
+        add("Optimizer.step#SGD.step", at + 900, 1, category="user_annotation")
+    return json.dumps({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}).encode()
+
+
+class PipelineRanksTest(ServerTest):
+    def imported(self, parts, **header):
+        pytorch = store.PyTorchTraceOptions(batch_size=4, platform=PLATFORM)
+        return self.server.profiles.ImportProfile(messages_of(parts, pytorch=pytorch, **header), timeout=PATIENCE_SECONDS)
+
+    def test_ranks_of_a_replica_are_a_pipeline_with_the_times_of_each(self):
+        made = self.imported([stage(1), stage(0)], profile_id="stages")
+        self.assertFalse(made.HasField("recording"))
+        self.assertIn("Found a pipeline of 2 stages, one a rank, and 2 steps of 3 micro-batches", made.notes[0])
+        profile = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/stages"))
+        self.assertEqual([each.name for each in profile.operations if each.size_bytes], ["gradient/1/0", "gradient/0/0"])
+        self.assertEqual(len(profile.steps), 6)
+        pipeline = {"stages": 2, "micro_batches": 6, "schedule": "GPIPE", "bandwidth_bytes_per_second": 1e14, "latency_seconds": 0}
+        request = {"profile": "profiles/stages", "worker_counts": [1], "scenario": {"pipeline": pipeline}, "options": {"step_variation": "AS_RECORDED"}}
+        asked = from_json(prediction.PredictThroughputRequest(), request)
+        [answer] = self.server.predictions.PredictThroughput(asked).predictions
+        # Six forwards of the slower stage behind the first of the other, and likewise back; at the end the first stage's optimizer.
+        self.assertAlmostEqual(4 * 6 / answer.examples_per_second, 0.010 + 6 * 0.020 + 6 * 0.040 + 0.030 + 0.001, places=4)
+
+    def test_ranks_that_make_no_replica_are_refused_by_name(self):
+        for parts, header, field, said in (
+            ([stage(0), stage(0)], {}, "recordings[1]", "its rank is another's, too"),
+            ([stage(0), stage(1, micro_batches=2)], {}, "recordings[1]", "2 micro-batches a step, and rank 0 3"),
+            ([stage(1)] * 2, {}, "recordings[1]", "another's"),
+            ([stage(0), stage(1).replace(b"DistributedDataParallel.forward", b"forward")], {}, "recordings[1]", "DistributedDataParallel"),
+            ([stage(0), stage(1).replace(b"[2, 3]", b"[2, 4]")], {}, "recordings[0]", "receives 3 of 24 bytes a step, and its neighbours send it 3 of 32 bytes"),
+            ([stage(0), stage(1)], {"overlap_slowdown": 1.5}, "header.overlap_slowdown", "of a pipeline's stages"),
+        ):
+            with self.subTest(said=said), self.assertRaises(grpc.RpcError) as raised:
+                self.imported(parts, **header)
+            details = details_of(raised.exception)
+            self.assertEqual(details.code, grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertIn(said, details.violations[field])
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.profiles.ImportProfile(messages(stage(0), pytorch=store.PyTorchTraceOptions(batch_size=4, platform=PLATFORM)))
+        self.assertIn("all ranks of one replica of a pipeline", details_of(raised.exception).violations["recording"])
 
 
 class ImportRecordingTest(ServerTest):

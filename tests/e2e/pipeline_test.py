@@ -137,6 +137,16 @@ class PipelineTest(ServerTest):
         self.assertEqual([device.chunks_in_flight for device in answer.pipeline.devices], [3, 2, 1])
         self.assertEqual({a.field for a in answer.assumptions} & {"scenario.pipeline.cuts", "scenario.pipeline.schedule"}, {"scenario.pipeline.cuts", "scenario.pipeline.schedule"})
 
+    def test_serial_links_carry_an_activation_and_a_gradient_one_after_the_other(self):
+        # Two stages of 36 ms a micro-batch, and transfers of 1 MB at 1 GB/s.
+        for links, transfers in (("PAIR", 1), ("SERIAL", 2)):
+            seconds = []
+            for count in (10, 20):
+                pipeline = {"stages": 2, "micro_batches": count, "receives": "FUSED", "links": links, "bandwidth_bytes_per_second": 1e9, "latency_seconds": 0}
+                [answer] = self.predict(layers(6), {"pipeline": pipeline}, {"step_variation": "AS_RECORDED"})
+                seconds.append(1 / answer.steps_per_second)
+            self.assertAlmostEqual((seconds[1] - seconds[0]) / 10, 36e-3 + transfers * 1e-3, places=8)
+
     def test_replicas_vary_and_their_answers_have_intervals(self):
         scenario = {"pipeline": {"stages": 3, "micro_batches": 8}, "bandwidth_bytes_per_second": 1e9}
         answers = self.predict(layers(6), scenario, counts=[1, 8, 512])
@@ -251,6 +261,7 @@ BAD = [
     ({"pipeline": {"bandwidth_bytes_per_second": 0.5}}, "pipeline.bandwidth_bytes_per_second", "0.5"),
     ({"pipeline": {"bandwidth_bytes_per_second": "NaN"}}, "pipeline.bandwidth_bytes_per_second", "nan"),
     ({"pipeline": {"latency_seconds": -1}}, "pipeline.latency_seconds", "-1"),
+    ({"pipeline": {"links": "SERIAL", "transport": "GLOO"}}, "pipeline.links", "SERIAL"),
     ({"pipeline": {"reduction": "AT_END"}, "all_reduce": {"buckets": {"cap_bytes": 5}}}, "pipeline.reduction", "which of both"),
     ({"pipeline": {}, "all_reduce": {"horovod": {}}}, "all_reduce.horovod", "pipelines"),
     ({"pipeline": {}, "all_reduce": {"sharding": "FULL"}}, "all_reduce.sharding", "FULL is not of pipelines"),

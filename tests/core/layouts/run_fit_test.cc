@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "core/base/error.h"
@@ -65,10 +66,38 @@ TEST(RunFitTest, IntervalsHoldFurtherRuns) {
   EXPECT_GT(held, kTrials * 0.88);
 }
 
-TEST(RunFitTest, OneNumberOfMicroBatchesMakesNoLine) {
-  const absl::StatusOr<RunFit> fit = FitMeasuredRuns(
-      {.runs = {RunOf(8, 4, 1), RunOf(16, 4, 1)}, .basis = {}, .confidence_level = {}});
-  EXPECT_EQ(DetailsOf(fit.status()).faults[0].field, "runs");
+// 10 s of 96 + 15 micro-batches on 16 stages: on 32 stages a device computes half of each.
+TEST(RunFitTest, OneRunTellsOtherStagesByWhatADeviceComputes) {
+  const auto run = [](int32_t stages, int32_t micro_batches, std::optional<double> seconds) {
+    return MeasuredRun{.name = "",
+                       .devices = 512,
+                       .stages = stages,
+                       .micro_batches = micro_batches,
+                       .step_seconds = seconds};
+  };
+  const absl::StatusOr<RunFit> fit =
+      FitMeasuredRuns({.runs = {run(16, 96, 10), run(32, 192, 11), run(16, 12, std::nullopt)},
+                       .basis = {},
+                       .confidence_level = {}});
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_DOUBLE_EQ(fit->seconds_per_micro_batch, 10.0 / 111);
+  EXPECT_EQ(fit->rest_seconds, 0);
+  EXPECT_NEAR(fit->runs[1].step_seconds, 10.0 / 111 * (192 + 31) / 2, 1e-12);
+  EXPECT_DOUBLE_EQ(fit->runs[1].linear_step_seconds, 10);
+  EXPECT_FALSE(fit->runs[1].fitted);
+  // A rest of 2.5 micro-batches is within the interval of a run with fewer of them.
+  const double with_rest = 10.0 / 113.5 * (12 + 15 + 2.5);
+  EXPECT_GT(fit->runs[2].step_interval.upper, with_rest);
+  EXPECT_LT(fit->runs[2].step_interval.lower, fit->runs[2].step_seconds);
+}
+
+TEST(RunFitTest, RunsThatWereNotMeasuredMakeNoLine) {
+  std::vector<MeasuredRun> runs = Gpt3();
+  for (MeasuredRun& run : runs) run.step_seconds.reset();
+  EXPECT_EQ(DetailsOf(FitMeasuredRuns({.runs = runs, .basis = {}, .confidence_level = {}}).status())
+                .faults[0]
+                .field,
+            "runs");
 }
 
 }  // namespace

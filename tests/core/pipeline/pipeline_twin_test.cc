@@ -145,12 +145,16 @@ class Twin {
     ++posted_[key];
     Meet(key);
   }
+  std::pair<int, int> WayOf(const std::pair<int, int>& ends) const {
+    if (job_.links != PipelineLinks::kSerial) return ends;
+    return {std::min(ends.first, ends.second), std::max(ends.first, ends.second)};
+  }
   void Meet(const Key& key) {
     const auto ends = EndsOf(key);
     if (ends.first == ends.second || posted_[key] == 0 || sent_[key] == 0) return;
     --posted_[key];
     --sent_[key];
-    pairs_[ends].queue.push_back(key);
+    pairs_[WayOf(ends)].queue.push_back(key);
   }
 
   // One change of state at this instant, if there is any.
@@ -167,7 +171,8 @@ class Twin {
       pair.queue.pop_front();
       pair.begun = false;
       ++arrived_[key];
-      for (auto* list : {&At(ends.first).sends, &At(ends.first).waited})
+      const int from = EndsOf(key).first;
+      for (auto* list : {&At(from).sends, &At(from).waited})
         list->erase(std::remove(list->begin(), list->end(), key), list->end());
       return true;
     }
@@ -252,21 +257,25 @@ class Twin {
     }
     const bool more = device.next < order.size();
     Key key;
-    if (Fused() && more) {
-      device.posted = true;
-      if (Input(x, order[device.next], key)) Post(key);
-    }
-    if (!Output(x, work, key)) return true;
+    if (Fused() && more) device.posted = true;
+    const bool posts = Fused() && more && Input(x, order[device.next], key);
+    const Key input = key;
+    const bool sends_first = job_.receives == PipelineReceives::kFused;
+    if (posts && !sends_first) Post(input);
+    if (Output(x, work, key)) Send(device, key, Fused() && more);
+    if (posts && sends_first) Post(input);
+    return true;
+  }
+  void Send(Device& device, const Key& key, bool waited) {
     const auto ends = EndsOf(key);
     if (ends.first == ends.second) {
       ++arrived_[key];
-      return true;
+      return;
     }
     ++sent_[key];
     device.sends.push_back(key);
-    if (Fused() && more) device.waited.push_back(key);
+    if (waited) device.waited.push_back(key);
     Meet(key);
-    return true;
   }
 
   bool Ended(int x) {
@@ -303,7 +312,7 @@ class Twin {
     }
     const double full = job_.bytes_per_second / 1e9;
     // All rates grow alike; who crosses a full link stops.
-    for (Flow& flow : flows) *flow.rate = job_.links == PipelineLinks::kPair ? full : 0;
+    for (Flow& flow : flows) *flow.rate = job_.links == PipelineLinks::kDevice ? 0 : full;
     while (job_.links == PipelineLinks::kDevice) {
       std::map<int, double> used;
       std::map<int, int> growing;
@@ -345,7 +354,7 @@ PipelineJob RandomJob(Random& random) {
   job.replicas = static_cast<int32_t>(1 + random.Below(3));
   const auto times = [&] { return Nanoseconds(static_cast<int64_t>(random.Below(9'999'991))); };
   job.times.emplace_back();
-  job.links = static_cast<PipelineLinks>(random.Below(2));
+  job.links = static_cast<PipelineLinks>(random.Below(3));
   job.reduction = static_cast<PipelineReduction>(random.Below(2));
   for (int32_t stage = 0; stage < job.layout.stages(); ++stage) {
     job.times[0].push_back({.forward = times(),
