@@ -102,7 +102,8 @@ class ScenarioResolver {
       faults_.Add("pipeline",
                   "this method changes what one worker does and does not answer about pipelines; "
                   "PredictThroughput, RecommendWorkers, AllocateWorkers, CompareModels, "
-                  "DiagnoseJob, GenerateTrace and RecommendLayout do");
+                  "DiagnoseJob, GenerateTrace and RecommendLayout do, and about a global batch of "
+                  "theirs PredictThroughput alone");
     } else if (!MeetsInCollectives()) {
       faults_.Add("pipeline",
                   "given beside parameter_servers, and the replicas of a pipeline meet "

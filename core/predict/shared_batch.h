@@ -26,6 +26,12 @@ class SharedBatch {
                                         const Profile* second, const ProfileLimits& limits);
 
   int64_t examples() const { return *change_.global_batch_size; }
+  // True if the job is changed in something else, too.
+  bool ChangesMore() const {
+    JobChange other = change_;
+    other.global_batch_size.reset();
+    return other.any();
+  }
   // True if so many workers can have equal shares.
   bool DividesAmong(int32_t workers) const { return examples() % workers == 0; }
   // Adds the fault at `path` where they cannot.

@@ -249,13 +249,13 @@ inline constexpr int64_t kMaxSeriesPointsOfAll = 20'000;
 // Pipelines are answered unless `limits` say otherwise. Fails as ResolveScenario and ResolveOptions
 // do, all faults at once, reason REQUEST_INVALID, paths relative to the request
 // (`scenarios[3].workers`, `worker_counts[0]`, `options.replications`).
-absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
-                                                  const ThroughputDraft& draft,
-                                                  const ScenarioLimits& limits = {
-                                                      .pipelines = true});
+absl::StatusOr<ThroughputQuery> ResolveThroughput(
+    const Profile& profile, const ThroughputDraft& draft,
+    const ScenarioLimits& limits = {.pipelines = true}, const SharedBatch* shared = nullptr);
 
-// The same of a batch that workers divide; refuses pipelines, and, at its place in the request, a
-// number of workers that does not divide it.
+// The same of a batch that workers divide; refuses, at its place in the request, a number of
+// workers that does not divide it. A pipeline's replica has as many micro-batches as its share
+// fills; one that says how many, and other changes beside the batch, are refused.
 absl::StatusOr<ThroughputQuery> ResolveSharedThroughput(const Profile& recorded,
                                                         const ThroughputDraft& draft,
                                                         SharedBatch shared);

@@ -53,7 +53,9 @@ absl::StatusOr<Prediction> WholePoints::PredictPipeline(const Scenario& scenario
   if (!made.ok()) return made.status();
   if (known_.counter != nullptr) known_.counter->Add(made->events);
   statistics_.Add({.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
-  return std::move(made->prediction);
+  if (shared_ == nullptr) return std::move(made->prediction);
+  const absl::Status status = CompareWithOne(scenario, stop, executor, made->prediction);
+  return status.ok() ? absl::StatusOr<Prediction>(std::move(made->prediction)) : status;
 }
 
 absl::StatusOr<Prediction> WholePoints::PredictShare(const Scenario& scenario, StopCheck stop,
@@ -72,15 +74,23 @@ absl::StatusOr<Prediction> WholePoints::PredictShare(const Scenario& scenario, S
   if (known_.counter != nullptr) known_.counter->Add(made.simulated_operations);
   statistics_.Add(made);
   Prediction prediction = points.Summarize(*index);
+  const absl::Status status = CompareWithOne(scenario, stop, executor, prediction);
+  return status.ok() ? absl::StatusOr<Prediction>(std::move(prediction)) : status;
+}
+
+absl::Status WholePoints::CompareWithOne(const Scenario& scenario, StopCheck stop,
+                                         const Executor& executor, Prediction& prediction) {
   prediction.speedup = 1;
-  if (const Scenario alone = OneWorkerOf(scenario); alone != scenario) {
+  Scenario alone = OneWorkerOf(scenario);
+  if (alone.pipeline.has_value()) alone.pipeline->layout.micro_batches *= scenario.workers;
+  if (alone != scenario) {
     const size_t one = FindOrAppend(alone);
     if (absl::Status status = Run(one, stop, executor); !status.ok()) return status;
     prediction.speedup =
         prediction.examples_per_second / points_[one].prediction->examples_per_second;
   }
   prediction.scaling_efficiency = prediction.speedup / scenario.workers;
-  return prediction;
+  return absl::OkStatus();
 }
 
 }  // namespace stepcast

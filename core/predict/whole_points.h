@@ -55,9 +55,11 @@ class WholePoints {
   absl::Status Run(size_t index, StopCheck stop, const Executor& executor);
   absl::StatusOr<Prediction> PredictPipeline(const Scenario& scenario, StopCheck stop,
                                              const Executor& executor);
-  // Its speed-up is over one worker with the whole batch, which becomes a point, too.
   absl::StatusOr<Prediction> PredictShare(const Scenario& scenario, StopCheck stop,
                                           const Executor& executor);
+  // Sets the speed-up over one worker with the whole batch, which becomes a point, too.
+  absl::Status CompareWithOne(const Scenario& scenario, StopCheck stop, const Executor& executor,
+                              Prediction& prediction);
 
   const Profile& profile_;
   const SimulationOptions& options_;

@@ -137,6 +137,26 @@ class PipelineTest(ServerTest):
         self.assertEqual([device.chunks_in_flight for device in answer.pipeline.devices], [3, 2, 1])
         self.assertEqual({a.field for a in answer.assumptions} & {"scenario.pipeline.cuts", "scenario.pipeline.schedule"}, {"scenario.pipeline.cuts", "scenario.pipeline.schedule"})
 
+    def test_replicas_divide_a_global_batch_in_micro_batches(self):
+        # 12 micro-batches of 3 examples: each replica has 12, 6 or 3 of 24 ms a stage, and two more fill and drain its 3 stages.
+        profile = layers(6, gradient_bytes=[1] * 6, tail_ns=[0] * 6, activation_bytes=[1] * 5)
+        pipeline = {"stages": 3, "bandwidth_bytes_per_second": 1e15, "latency_seconds": 0}
+        scenario = {"pipeline": pipeline, "change": {"global_batch_size": 36}, "bandwidth_bytes_per_second": 1e15, "all_reduce": {"latency_seconds": 0}}
+        answers = self.predict(profile, scenario, {"step_variation": "AS_RECORDED"}, [1, 2, 4])
+        for answer, count in zip(answers, (12, 6, 3)):
+            self.assertAlmostEqual(36 / answer.examples_per_second, (count + 2) * 24e-3, places=6)
+            self.assertAlmostEqual(answer.speedup, 14 / (count + 2), places=4)
+            self.assertEqual(answer.scenario.pipeline.micro_batches, count)
+        for change, given, counts, field, said in (
+            ({"global_batch_size": 36}, {"micro_batches": 4}, [2], "scenario.pipeline.micro_batches", "which of both"),
+            ({"global_batch_size": 36}, {}, [2, 5], "worker_counts[1]", "5 workers do not divide the 12 micro-batches"),
+            ({"global_batch_size": 35}, {}, [1], "scenario.change.global_batch_size", "35 examples"),
+            ({"global_batch_size": 36, "compute_speed_factor": 2}, {}, [1], "scenario.change", "alone"),
+        ):
+            with self.subTest(said=said), self.assertRaises(grpc.RpcError) as raised:
+                self.predict(profile, {**scenario, "change": change, "pipeline": {**pipeline, **given}}, {}, counts)
+            self.assertIn(said, details_of(raised.exception).violations[field])
+
     def test_serial_links_carry_an_activation_and_a_gradient_one_after_the_other(self):
         # Two stages of 36 ms a micro-batch, and transfers of 1 MB at 1 GB/s.
         for links, transfers in (("PAIR", 1), ("SERIAL", 2)):
