@@ -125,6 +125,12 @@ bool HaveSameJobProgram(const Scenario& a, const Scenario& b) {
   return a.has_servers() ? HaveSameProgram(a, b) : HaveSameCollectiveProgram(a, b);
 }
 
+bool HaveSameRanking(const Scenario& a, const Scenario& b) {
+  return !a.has_servers() || (a.servers().synchronization == b.servers().synchronization &&
+                              a.servers().transfer_order == b.servers().transfer_order &&
+                              a.servers().transfer_priorities == b.servers().transfer_priorities);
+}
+
 JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
                const Scenario& scenario) {
   if (scenario.has_servers()) {

@@ -42,6 +42,9 @@ struct JobProgram {
 absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenario& scenario,
                                            StopCheck stop);
 bool HaveSameJobProgram(const Scenario& a, const Scenario& b);
+// True if transfers of both are ranked alike, and wait for other workers alike. REQUIRES: they have
+// the same program.
+bool HaveSameRanking(const Scenario& a, const Scenario& b);
 // REQUIRES: the program is this scenario's.
 JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
                const Scenario& scenario);

@@ -65,10 +65,6 @@ double BestExponent(PolluxFormula formula, const std::vector<CollectiveStep>& st
   return best;
 }
 
-bool IsOnOneNode(const Scenario& scenario) {
-  return scenario.workers <= scenario.all_reduce().workers_per_node;
-}
-
 // The greatest rate of any collective that contends with nothing.
 double LoneBandwidth(const AllReduce& job) {
   const Contention& contention = *job.contention;
@@ -84,9 +80,10 @@ double LoneBandwidth(const AllReduce& job) {
 }
 
 double LinkBandwidth(const Scenario& scenario) {
-  if (scenario.all_reduce().contention.has_value()) return LoneBandwidth(scenario.all_reduce());
-  return IsOnOneNode(scenario) && scenario.all_reduce().workers_per_node > 1
-             ? scenario.all_reduce().intra_node_bandwidth_bytes_per_second
+  const AllReduce& job = scenario.all_reduce();
+  if (job.contention.has_value()) return LoneBandwidth(job);
+  return scenario.workers <= job.workers_per_node && job.workers_per_node > 1
+             ? job.intra_node_bandwidth_bytes_per_second
              : scenario.bandwidth_bytes_per_second;
 }
 

@@ -214,6 +214,9 @@ class AssumedValues {
   uint32_t bits_ = 0;
 };
 
+// The kinds of jobs, by how workers meet and what a worker is.
+enum class JobKind : uint8_t { kParameterServers, kAllReduce, kPipeline };
+
 // A scenario with every default filled in, checked against its profile.
 struct Scenario {
   int32_t workers = 1;
@@ -234,6 +237,18 @@ struct Scenario {
   ParameterServers& servers() { return std::get<ParameterServers>(communication); }
   // REQUIRES: it has not.
   const AllReduce& all_reduce() const { return std::get<AllReduce>(communication); }
+  JobKind kind() const {
+    if (pipeline.has_value()) return JobKind::kPipeline;
+    return has_servers() ? JobKind::kParameterServers : JobKind::kAllReduce;
+  }
+  // Workers that share a node and its link to others: 1 where that makes no difference.
+  int32_t workers_per_node() const { return has_servers() ? 1 : all_reduce().workers_per_node; }
+  // Nodes that so many workers are on.
+  int64_t NodesOf(int32_t count) const {
+    if (pipeline.has_value() && pipeline->nodes_per_replica > 1)
+      return int64_t{count} * pipeline->nodes_per_replica;
+    return (count - 1) / workers_per_node() + 1;
+  }
   // True if it could have so many workers.
   bool Allows(int32_t count) const { return has_servers() || CanMeet(count, all_reduce()); }
   // Devices that a worker is made of. `profile`: the one that the scenario is of.

@@ -135,7 +135,15 @@ class OptionsResolver {
 
 }  // namespace
 
-SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives, int32_t workers,
+RunRules RunRulesOf(const Scenario& scenario) {
+  if (!scenario.has_servers()) return {};
+  return {.lengths = kAutomaticLengths,
+          .first_milestone = 5,
+          .needs_precise_mean = false,
+          .gain_error = 0.02};
+}
+
+SimulationOptions OptionsOfRuns(SimulationOptions options, const Scenario& scenario,
                                 int32_t length) {
   constexpr int32_t kStepsOfCollectives = 100;
   constexpr int32_t kWarmupOfCollectives = 5;
@@ -147,13 +155,13 @@ SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives, 
   constexpr int32_t kMost = 1000;
   constexpr int32_t kMostWarmup = 50;
   if (!options.automatic_steps) return options;
-  if (of_collectives) {
+  if (!scenario.has_servers()) {
     options.steps_per_worker = kStepsOfCollectives;
     options.warmup_steps = kWarmupOfCollectives;
     return options;
   }
   const Length& of_all = kLengths[length];
-  options.steps_per_worker = std::clamp(of_all.steps / workers, of_all.least, kMost);
+  options.steps_per_worker = std::clamp(of_all.steps / scenario.workers, of_all.least, kMost);
   options.warmup_steps = std::min(options.steps_per_worker / 10, kMostWarmup);
   return options;
 }

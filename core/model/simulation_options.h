@@ -6,6 +6,8 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/model/scenario.h"
+
 namespace stepcast {
 
 enum class Start : uint8_t { kSimultaneous, kStaggered };
@@ -63,15 +65,25 @@ struct SimulationOptions {
 // The lengths that runs of one scenario may have where none was asked for, the shortest first.
 inline constexpr int32_t kAutomaticLengths = 2;
 
+// The number of runs after which it is decided, where replications were not asked for, whether they
+// say enough, and the share of steps per second to which short runs tell a gain.
+struct RunRules {
+  int32_t lengths = 1;  // that OptionsOfRuns has
+  int32_t first_milestone = 3;
+  bool needs_precise_mean = true;  // else runs that agree are enough
+  double gain_error = 0.003;
+};
+RunRules RunRulesOf(const Scenario& scenario);
+
 // The options of a scenario's runs: with automatic_steps as many steps as that length has, a tenth
 // of them of warm-up.
 //
 // Workers that meet in collectives have forgotten after a step how they stood before it, so that
 // each step is a sample of its own: their runs have 100 steps, five of warm-up, whatever `length`.
 // With parameter servers what a run says grows with the steps of all workers together: some 400,
-// at least 40 a worker, or 2400, at least 100 a worker and at most 1000. REQUIRES: workers > 0,
+// at least 40 a worker, or 2400, at least 100 a worker and at most 1000. REQUIRES:
 // 0 <= length < kAutomaticLengths.
-SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives, int32_t workers,
+SimulationOptions OptionsOfRuns(SimulationOptions options, const Scenario& scenario,
                                 int32_t length);
 
 // Fails with INVALID_ARGUMENT, reason OPTIONS_INVALID, and every fault, its path relative to the

@@ -20,6 +20,7 @@ struct MeasuredError {
 
 constexpr int32_t kMinDegrees = 3;
 
+// By JobKind.
 constexpr MeasuredError kMeasuredErrors[] = {
 #include "core/predict/model_errors.inc"
 };
@@ -47,8 +48,7 @@ InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, 
 }
 
 ModelError MeasuredModelError(const Scenario& scenario) {
-  const size_t kind = scenario.pipeline.has_value() ? 2 : scenario.has_servers() ? 0 : 1;
-  const MeasuredError& measured = kMeasuredErrors[kind];
+  const MeasuredError& measured = kMeasuredErrors[static_cast<size_t>(scenario.kind())];
   ModelError error{.fraction = measured.fraction, .source = measured.source};
   if (scenario.sums())
     error.source = absl::StrCat("none of servers that sum is measured; of others: ", error.source);

@@ -20,8 +20,8 @@ constexpr double kAgreeingPairs = 0.1;
 // Difference between the halves of a run that is none, as a share of the throughput.
 constexpr double kStandingStill = 0.005;
 
-SimulationOptions AsATry(SimulationOptions options, bool of_servers) {
-  if (options.automatic_steps && of_servers) return options;
+SimulationOptions AsATry(SimulationOptions options, const Scenario& scenario) {
+  if (options.automatic_steps && RunRulesOf(scenario).lengths > 1) return options;
   options.replications = std::min(options.replications, PointSet::kRunsOfATry);
   options.automatic_replications = false;
   return options;
@@ -88,7 +88,7 @@ absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopChec
   absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
   if (!graph.ok()) return graph.status();
   entries_.push_back(Entry{
-      .runs = Replications(profile_, scenario, AsATry(OptionsOf(scenario), scenario.has_servers()),
+      .runs = Replications(profile_, scenario, AsATry(OptionsOf(scenario), scenario),
                            *std::move(graph)),
       .other_start = std::nullopt});
   // What is in lockstep at every number of workers would make all of them look alike.

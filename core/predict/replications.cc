@@ -83,7 +83,6 @@ constexpr int32_t kMinReplicationsForPrecision = 3;
 // The numbers of runs at which it is decided, where replications were not asked for, whether there
 // will be twice as many, so that their number does not depend on how many are made at once.
 constexpr int32_t kMilestones[] = {3, 5, 10};
-constexpr int32_t kFirstMilestoneOfServers = 5;
 constexpr int32_t kMaxUnasked = 20;
 // A half-width of the interval of single runs, as a share of the mean, that is worth more runs.
 constexpr double kWideRuns = 0.05;
@@ -109,10 +108,8 @@ constexpr int32_t kOpeningSteps = 40;
 constexpr int32_t kOpeningStepsOfAll = 400;
 constexpr double kOpeningShare = 0.5;
 constexpr int32_t kOpeningWarmup = 5;
-// Shares of steps per second to which short runs tell a gain.
+// The share of steps per second to which short runs tell a gain where nothing is random.
 constexpr double kErrorOfNothingRandom = 0.002;
-constexpr double kErrorOfCollectives = 0.003;
-constexpr double kErrorOfServers = 0.02;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
 constexpr double kDriftThatMatters = 0.02;
 // A smaller difference between ways of sharing links, as a share, is not worth a warning.
@@ -162,10 +159,7 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(
 }
 
 bool RankedGraph::SharedBy(const Scenario& a, const Scenario& b) {
-  if (!HaveSameJobProgram(a, b)) return false;
-  return !a.has_servers() || (a.servers().synchronization == b.servers().synchronization &&
-                              a.servers().transfer_order == b.servers().transfer_order &&
-                              a.servers().transfer_priorities == b.servers().transfer_priorities);
+  return HaveSameJobProgram(a, b) && HaveSameRanking(a, b);
 }
 
 Replications::Replications(const Profile& profile, const Scenario& scenario,
@@ -177,30 +171,29 @@ Replications::Replications(const Profile& profile, const Scenario& scenario,
       options_(options),
       graph_(std::move(graph)),
       job_(graph_->JobOf(scenario)),
-      unasked_(options) {
-  if (scenario.has_servers() && unasked_.automatic_steps) {
+      unasked_(options),
+      rules_(RunRulesOf(scenario)) {
+  if (rules_.lengths > 1 && unasked_.automatic_steps) {
     // A result that is the same in every run has no interval that could say whether it is long
     // enough. Whether a start is forgotten needs none.
     unasked_.automatic_steps = IsRandom() || purpose == Purpose::kOtherStart;
-    lengths_ = unasked_.automatic_steps ? kAutomaticLengths : 1;
+    lengths_ = unasked_.automatic_steps ? rules_.lengths : 1;
   }
-  options_ = OptionsOfRuns(unasked_, !scenario.has_servers(), scenario.workers, length_);
+  options_ = OptionsOfRuns(unasked_, scenario, length_);
   SkipEqualLengths();
 }
 
 // The last of the lengths that are as long as the one at hand.
 void Replications::SkipEqualLengths() {
   while (CanLengthen()) {
-    const SimulationOptions next =
-        OptionsOfRuns(unasked_, !scenario_.has_servers(), scenario_.workers, length_ + 1);
+    const SimulationOptions next = OptionsOfRuns(unasked_, scenario_, length_ + 1);
     if (next.steps_per_worker > options_.steps_per_worker) return;
     ++length_;
   }
 }
 
 void Replications::Lengthen() {
-  const SimulationOptions longer =
-      OptionsOfRuns(unasked_, !scenario_.has_servers(), scenario_.workers, ++length_);
+  const SimulationOptions longer = OptionsOfRuns(unasked_, scenario_, ++length_);
   options_.steps_per_worker = longer.steps_per_worker;
   options_.warmup_steps = longer.warmup_steps;
   SkipEqualLengths();
@@ -215,7 +208,7 @@ void Replications::Lengthen() {
 
 bool Replications::IsRandom() const {
   const bool random_order =
-      scenario_.has_servers() && scenario_.servers().transfer_order == TransferOrder::kRandom;
+      graph_->ranking != nullptr && graph_->ranking->rule == Ranking::Rule::kShuffled;
   const bool varies = graph_->worlds != nullptr && graph_->worlds->model().deviation() > 0;
   return graph_->job.program->step_count() > 1 || varies || random_order || StartMatters();
 }
@@ -245,7 +238,7 @@ int32_t Replications::Wanted() const {
 
 int32_t Replications::WantedUnasked() const {
   for (const int32_t milestone : kMilestones) {
-    if (milestone < kFirstMilestoneOfServers && scenario_.has_servers()) continue;
+    if (milestone < rules_.first_milestone) continue;
     if (done() < milestone) return milestone - done();
     if (SaysEnough(milestone)) return 0;
   }
@@ -291,7 +284,7 @@ bool Replications::SaysEnough(int32_t milestone) const {
   const std::vector<RunEstimate> runs(estimates_.begin(), estimates_.begin() + milestone);
   const Interval run = SingleRunInterval(runs, options_.confidence_level);
   if (run.upper - run.lower > kWideRuns * (run.upper + run.lower)) return false;
-  if (scenario_.has_servers()) return true;
+  if (!rules_.needs_precise_mean) return true;
   const MeanInterval mean = MeanOf(runs, options_.confidence_level);
   return mean.half_width <= EnoughOfMean(kWideMean) * mean.mean;
 }
@@ -369,8 +362,7 @@ absl::StatusOr<RunResult> Replications::RunOpening(const Scenario& scenario,
 }
 
 double Replications::GainError() const {
-  if (!IsRandom()) return kErrorOfNothingRandom;
-  return scenario_.has_servers() ? kErrorOfServers : kErrorOfCollectives;
+  return IsRandom() ? rules_.gain_error : kErrorOfNothingRandom;
 }
 
 RunSummary Replications::Summary(const RunResult& result) const {

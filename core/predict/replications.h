@@ -214,6 +214,7 @@ class Replications {
   std::shared_ptr<const RankedGraph> graph_;
   JobGraph job_;
   SimulationOptions unasked_;  // of runs of any length, where lengths_ is more than one
+  RunRules rules_;
   int32_t lengths_ = 1;
   int32_t length_ = 0;  // of lengths_
   // By run.

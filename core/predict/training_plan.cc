@@ -30,11 +30,8 @@ void CheckTime(const std::string& field, double seconds, Least least, RequestFau
 
 double MoneyPerSecond(const MachinePrices& prices, const Scenario& scenario, int32_t workers,
                       int32_t servers) {
-  const int32_t per_node = scenario.has_servers() ? 1 : scenario.all_reduce().workers_per_node;
-  int64_t nodes = (workers - 1) / per_node + 1;
-  if (scenario.pipeline.has_value() && scenario.pipeline->nodes_per_replica > 1)
-    nodes = int64_t{workers} * scenario.pipeline->nodes_per_replica;
-  return (workers * prices.worker_hour + static_cast<double>(nodes) * prices.node_hour +
+  return (workers * prices.worker_hour +
+          static_cast<double>(scenario.NodesOf(workers)) * prices.node_hour +
           servers * prices.parameter_server_hour) /
          kSecondsPerHour;
 }

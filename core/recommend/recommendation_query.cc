@@ -248,8 +248,7 @@ size_t RecommendationQuery::choices() const {
 namespace {
 
 int32_t UnitOf(const RecommendationQuery& query) {
-  const Scenario& scenario = query.server_choices.front();
-  return scenario.has_servers() ? 1 : scenario.all_reduce().workers_per_node;
+  return query.server_choices.front().workers_per_node();
 }
 
 // 1 up to 64, 2 up to 128, 4 up to 256 and so on: all are of the form m * 2^k with m <= 64.

@@ -142,9 +142,8 @@ std::string ChangeText(const TriedChoice& from, const TriedChoice& to) {
 
 // `that fills nodes of 8`, where not every number does.
 std::string OfNodes(const RecommendationQuery& query) {
-  const Scenario& scenario = query.server_choices.front();
-  if (scenario.has_servers() || scenario.all_reduce().workers_per_node == 1) return "";
-  return absl::StrCat(" that fills nodes of ", scenario.all_reduce().workers_per_node);
+  const int32_t per_node = query.server_choices.front().workers_per_node();
+  return per_node == 1 ? "" : absl::StrCat(" that fills nodes of ", per_node);
 }
 
 // The largest number asked about, where it is chosen, or is as good and so near that only the fewer

@@ -16,14 +16,14 @@ namespace stepcast::server {
 
 namespace {
 
-// Of one worker in all its runs; where no length was asked for, in the longest there may be. Of a
-// pipeline those of an answer, which does not grow with its replicas.
-double OfOneWorker(const Profile& profile, const SimulationOptions& options,
-                   const Scenario& scenario) {
+// Operations of so many workers in all their runs; where no length was asked for, in the longest
+// there may be. Of a pipeline those of an answer, which does not grow with its replicas.
+double OfWorkers(double workers, const Profile& profile, const SimulationOptions& options,
+                 const Scenario& scenario) {
   if (scenario.pipeline.has_value()) return ExpectedEvents(scenario.pipeline->layout, options);
   const SimulationOptions of_runs =
-      OptionsOfRuns(options, !scenario.has_servers(), scenario.workers, kAutomaticLengths - 1);
-  return static_cast<double>(profile.operations().size()) * of_runs.steps_per_worker *
+      OptionsOfRuns(options, scenario, kAutomaticLengths - 1);
+  return workers * static_cast<double>(profile.operations().size()) * of_runs.steps_per_worker *
          std::max(of_runs.replications, 1);
 }
 
@@ -32,26 +32,21 @@ double OfOneWorker(const Profile& profile, const SimulationOptions& options,
 double OperationsOf(const Profile& profile, const ThroughputQuery& query) {
   double operations = 0;
   for (const Scenario& scenario : query.scenarios) {
-    if (scenario.pipeline.has_value()) {
-      operations += ExpectedEvents(scenario.pipeline->layout, query.options);
-      continue;
-    }
     // The first one's, of one worker, is what the speed-up is over.
     const int32_t workers = scenario.workers + (operations == 0 ? 1 : 0);
     // The change that would help asynchronous workers most is run in full, with as many or
     // fewer.
     const double changed = scenario.is_synchronous() ? 1 : 1.5;
-    operations += changed * workers * OfOneWorker(profile, query.options, scenario);
+    operations += changed * OfWorkers(workers, profile, query.options, scenario);
   }
   return operations;
 }
 
 double OperationsOf(const Profile& profile, const RecommendationQuery& query) {
-  double workers = 0;
-  const bool has_pipeline = query.server_choices.front().pipeline.has_value();
-  for (const int32_t count : query.FirstCounts()) workers += has_pipeline ? 1 : count;
-  return workers * static_cast<double>(query.server_choices.size()) *
-         OfOneWorker(profile, query.options, query.server_choices.front());
+  double operations = 0;
+  for (const int32_t count : query.FirstCounts())
+    operations += OfWorkers(count, profile, query.options, query.server_choices.front());
+  return operations * static_cast<double>(query.server_choices.size());
 }
 
 double OperationsOf(const Profile&, const LayoutQuery& query) {
@@ -62,8 +57,8 @@ double OperationsOf(const Profile&, const LayoutQuery& query) {
 }
 
 double OperationsOf(const Profile& profile, const OrderQuery& query) {
-  return static_cast<double>(query.methods.size()) * query.scenario.workers *
-         OfOneWorker(profile, query.options, query.scenario);
+  return static_cast<double>(query.methods.size()) *
+         OfWorkers(query.scenario.workers, profile, query.options, query.scenario);
 }
 
 double OperationsOf(const Profile& profile, const TuningQuery& query) {
@@ -71,7 +66,7 @@ double OperationsOf(const Profile& profile, const TuningQuery& query) {
   constexpr double kTriesOfASearch = 300;
   double operations = 0;
   for (const Scenario& scenario : query.scenarios)
-    operations += scenario.workers * OfOneWorker(profile, query.options, scenario);
+    operations += OfWorkers(scenario.workers, profile, query.options, scenario);
   return operations * (static_cast<double>(query.bucket_caps_bytes.size()) + kTriesOfASearch) / 2;
 }
 
@@ -85,37 +80,34 @@ double OperationsOf(const Profile& profile, const DiagnosisQuery& query) {
   constexpr double kShortRuns = 5;
   if (query.scenario.pipeline.has_value())
     return static_cast<double>(1 + kWhatIfCount) *
-           OfOneWorker(profile, query.options, query.scenario);
+           OfWorkers(1, profile, query.options, query.scenario);
   const double workers = query.scenario.workers;
   const double of_path = std::min(static_cast<double>(profile.operations().size()) * workers *
                                       static_cast<double>(kPathSteps + kPathWarmup),
                                   static_cast<double>(kMaxFollowedOperations));
   return (1 + workers * (static_cast<double>(1 + kWhatIfCount) + kShortRuns)) *
-             OfOneWorker(profile, query.options, query.scenario) +
+             OfWorkers(1, profile, query.options, query.scenario) +
          of_path;
 }
 
 double OperationsOf(const Profile& profile, const StrategyQuery& query) {
   // Comparisons in full, and some replays, of about as many operations each.
   constexpr double kReplays = 60;
-  return query.scenario.workers * OfOneWorker(profile, query.options, query.scenario) * kReplays;
+  return OfWorkers(query.scenario.workers, profile, query.options, query.scenario) * kReplays;
 }
 
 double OperationsOf(const Profile& profile, const TraceQuery& query) {
-  if (query.scenario.pipeline.has_value())
-    return OfOneWorker(profile, query.options, query.scenario);
-  return query.scenario.workers * OfOneWorker(profile, query.options, query.scenario);
+  return OfWorkers(query.scenario.workers, profile, query.options, query.scenario);
 }
 
 double OperationsOf(const AllocationQuery& query) {
   double operations = 0;
   for (const absl::StatusOr<AllocationJob>& job : query.jobs) {
     if (!job.ok()) continue;
-    double workers = 0;
-    const bool has_pipeline = job->one_worker.pipeline.has_value();
-    for (const int32_t count : job->worker_counts) workers += has_pipeline ? 1 : count;
-    operations += workers * static_cast<double>(job->server_choices.size()) *
-                  OfOneWorker(job->profile, query.options, job->server_choices.front());
+    for (const int32_t count : job->worker_counts) {
+      operations += static_cast<double>(job->server_choices.size()) *
+                    OfWorkers(count, job->profile, query.options, job->server_choices.front());
+    }
   }
   return operations;
 }
@@ -123,8 +115,9 @@ double OperationsOf(const AllocationQuery& query) {
 namespace {
 
 Communication CommunicationOf(const Scenario& scenario) {
-  if (scenario.pipeline.has_value()) return Communication::kPipeline;
-  return scenario.has_servers() ? Communication::kParameterServers : Communication::kAllReduce;
+  constexpr Communication kByKind[] = {Communication::kParameterServers, Communication::kAllReduce,
+                                       Communication::kPipeline};
+  return kByKind[static_cast<size_t>(scenario.kind())];
 }
 
 Communication Both(Communication one, Communication other) {

@@ -37,23 +37,24 @@ TEST(SimulationOptionsTest, WhatIsUnsetHasTheDefaultsOfTheContract) {
 }
 
 TEST(SimulationOptionsTest, RunsOfCollectivesAreShorterUnlessALengthWasAskedFor) {
+  const Scenario collectives{.workers = 8, .communication = AllReduce{}};
   const SimulationOptions unasked = ResolveOptions({}).value();
   for (const int32_t length : {0, kAutomaticLengths - 1}) {
-    EXPECT_EQ(OptionsOfRuns(unasked, true, 8, length).steps_per_worker, 100);
-    EXPECT_EQ(OptionsOfRuns(unasked, true, 8, length).warmup_steps, 5);
+    EXPECT_EQ(OptionsOfRuns(unasked, collectives, length).steps_per_worker, 100);
+    EXPECT_EQ(OptionsOfRuns(unasked, collectives, length).warmup_steps, 5);
   }
   for (const SimulationOptionsDraft& draft : {SimulationOptionsDraft{.steps_per_worker = 1000},
                                               SimulationOptionsDraft{.warmup_steps = 200}}) {
     const SimulationOptions asked = ResolveOptions(draft).value();
-    EXPECT_EQ(OptionsOfRuns(asked, true, 8, 0), asked);
-    EXPECT_EQ(OptionsOfRuns(asked, false, 8, 0), asked);
+    EXPECT_EQ(OptionsOfRuns(asked, collectives, 0), asked);
+    EXPECT_EQ(OptionsOfRuns(asked, Scenario{.workers = 8}, 0), asked);
   }
 }
 
 TEST(SimulationOptionsTest, RunsWithServersAreAsLongAsTheStepsOfAllWorkersSay) {
   const SimulationOptions unasked = ResolveOptions({}).value();
   const auto steps = [&](int32_t workers, int32_t length) {
-    const SimulationOptions runs = OptionsOfRuns(unasked, false, workers, length);
+    const SimulationOptions runs = OptionsOfRuns(unasked, Scenario{.workers = workers}, length);
     EXPECT_EQ(runs.warmup_steps, std::min(50, runs.steps_per_worker / 10));
     return runs.steps_per_worker;
   };

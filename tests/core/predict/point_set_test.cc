@@ -89,7 +89,7 @@ TEST(PointSetTest, WithoutALengthTriesOneAfterTheOtherSayWhatOneRequestSaysToo) 
       const Prediction prediction = points.Summarize(index);
       EXPECT_EQ(Everything(prediction),
                 Everything(InFull(profile, Workers(profile, workers), options)));
-      const SimulationOptions runs = OptionsOfRuns(options, false, workers, 0);
+      const SimulationOptions runs = OptionsOfRuns(options, Workers(profile, workers), 0);
       shortest += prediction.steps_per_worker == runs.steps_per_worker ? 1 : 0;
       longest += prediction.steps_per_worker > runs.steps_per_worker ? 1 : 0;
     }
@@ -103,7 +103,7 @@ TEST(PointSetTest, ASpentBudgetLeavesWhatTheShorterRunsSaid) {
   const Profile profile = Sampled();
   const SimulationOptions options{
       .automatic_steps = true, .automatic_warmup = true, .automatic_replications = true};
-  const int32_t least = OptionsOfRuns(options, false, 4, 0).steps_per_worker;
+  const int32_t least = OptionsOfRuns(options, Workers(profile, 4), 0).steps_per_worker;
   std::set<int32_t> lengths;
   for (int enough = 1; enough < 60; ++enough) {
     PointSet points(profile, options);
@@ -275,7 +275,7 @@ TEST(PointSetTest, WhereNeitherStartMovesShortRunsAreTheAnswer) {
   ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
   const Prediction prediction = points.Summarize(index);
   EXPECT_EQ(prediction.regimes.size(), 2u);
-  EXPECT_EQ(prediction.steps_per_worker, OptionsOfRuns(options, false, 120, 0).steps_per_worker);
+  EXPECT_EQ(prediction.steps_per_worker, OptionsOfRuns(options, Workers(profile, 120), 0).steps_per_worker);
   // The other start's are of both lengths.
   EXPECT_EQ(points.Statistics().runs, prediction.replications + 2);
 }
