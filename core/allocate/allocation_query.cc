@@ -137,15 +137,9 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
       draft.max_parameter_servers.has_value() &&
       std::holds_alternative<ParameterServersDraft>(any_workers.communication) &&
       !any_workers.servers().servers.has_value();
-  // A choice of servers does not make servers of collectives.
-  const bool gives_servers = chooses_servers && !profile.has_collectives();
-  absl::StatusOr<Scenario> one_worker =
-      gives_servers
-          ? ResolveWithServers(profile, any_workers, 1, 1, {.pipelines = !shared.has_value()})
-          : ResolveRunnable(profile, any_workers, nullptr, {.pipelines = !shared.has_value()});
+  auto [one_worker, meets_in_collectives] = ResolveBeforeServers(
+      profile, any_workers, chooses_servers, {.pipelines = !shared.has_value()});
   faults.AddPart("scenario", one_worker.status());
-  const bool meets_in_collectives =
-      one_worker.ok() ? !one_worker->has_servers() : chooses_servers && profile.has_collectives();
   std::vector<Scenario> server_choices;
   if (const int32_t servers = draft.max_parameter_servers.value_or(1);
       servers < 1 || servers > limits.max_parameter_servers) {

@@ -330,48 +330,6 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                            .collectives = CollectivesOf(std::move(plan), {}, {})};
 }
 
-namespace {
-
-// time(kind, bytes, threads): of one that has the links to itself.
-template <typename Time>
-double SumOfSeconds(const std::vector<PlannedCollective>& collectives, const Scenario& scenario,
-                    Time time) {
-  double each = 0;
-  double others = 0;
-  int64_t fused = 0;
-  for (const PlannedCollective& collective : collectives) {
-    const double seconds = ToSeconds(time(collective.kind, collective.bytes, collective.threads));
-    each += seconds;
-    if (collective.kind == Collective::kAllReduce) {
-      fused += collective.bytes;
-    } else {
-      others += seconds;
-    }
-  }
-  if (fused == 0 || !std::holds_alternative<Horovod>(scenario.all_reduce().fusion)) return each;
-  return std::min(each, others + ToSeconds(time(Collective::kAllReduce, fused, 0)));
-}
-
-}  // namespace
-
-double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
-                         const Scenario& scenario) {
-  const CollectiveTimes times(scenario);
-  return SumOfSeconds(collectives, scenario, [&](Collective kind, int64_t bytes, int32_t threads) {
-    return times.TimeOf(kind, bytes, threads);
-  });
-}
-
-double LoneCollectiveSeconds(const std::vector<PlannedCollective>& collectives,
-                             const Scenario& scenario) {
-  if (!scenario.all_reduce().contention.has_value())
-    return CollectiveSeconds(collectives, scenario);
-  const CollectiveTimes times(scenario);
-  return SumOfSeconds(collectives, scenario, [&](Collective kind, int64_t bytes, int32_t threads) {
-    return times.ContendingTimesOf(kind, bytes, threads).alone;
-  });
-}
-
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
   const AllReduce& of_a = a.all_reduce();
   const AllReduce& of_b = b.all_reduce();
@@ -434,10 +392,7 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
   JobGraph job;
   job.programs.push_back(std::move(program));
   job.program_of_worker.assign(Index(scenario.workers), 0);
-  for (const WorkerGroup& group : scenario.worker_groups) {
-    job.compute_speeds.insert(job.compute_speeds.end(), Index(group.count),
-                              group.compute_speed_factor.value_or(1));
-  }
+  job.compute_speeds = scenario.compute_speeds();
   const auto shared_times = std::make_shared<const CollectiveTimes>(scenario);
   const CollectiveTimes& times = *shared_times;
   job.joint = JointWorkOf(collectives, how.concurrent_collectives);

@@ -58,16 +58,6 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
 // CheckServers.
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario);
 
-// Seconds of a step's collectives one after the other, below which no step is, with contention each
-// at the faster of its rates; in cycles, of its all-reduces as one, where that takes less.
-double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
-                         const Scenario& scenario);
-
-// Seconds of a step's collectives one after the other while nothing is computed: those, or more
-// with contention.
-double LoneCollectiveSeconds(const std::vector<PlannedCollective>& collectives,
-                             const Scenario& scenario);
-
 // True if both have the same program, of one profile. REQUIRES: as above.
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b);
 

@@ -6,7 +6,9 @@
 #include <variant>
 
 #include "core/communication/parameter_servers.h"
+#include "core/communication/stream_services.h"
 #include "core/engine/joint_plan.h"
+#include "core/model/profile_limits.h"
 
 namespace stepcast {
 
@@ -145,6 +147,65 @@ JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
   // It is of one program.
   if (graph.programs.size() == 1) graph.joint.prepared = job.prepared;
   return graph;
+}
+
+namespace {
+
+int64_t PartsOf(int64_t bytes, int64_t partition) {
+  return partition == 0 ? 1 : (bytes - 1) / partition + 1;
+}
+
+int64_t LargestBytes(const Profile& profile) {
+  int64_t largest = 1;
+  for (const Operation& operation : profile.operations())
+    largest = std::max(largest, operation.size_bytes);
+  return largest;
+}
+
+StepBound BoundOf(const Profile& profile, const AllReduce& job, int32_t workers) {
+  const auto operations = static_cast<double>(profile.operations().size());
+  const auto pieces = static_cast<double>(PartsOf(LargestBytes(profile), job.partition_bytes));
+  // Sharding makes two collectives of one, or three.
+  const int shards = job.sharding == Sharding::kNone ? 1 : job.sharding == Sharding::kFull ? 3 : 2;
+  // Besides itself: with which it ends, and the chunks of its rounds.
+  const double rounds = job.fidelity == Fidelity::kExpanded ? 4.0 * workers : 0;
+  // As many as collectives can be under way at once.
+  const double joint =
+      std::holds_alternative<Horovod>(job.fusion) ? operations : job.concurrent_collectives - 1;
+  return {.chunks = shards * pieces * (1 + rounds) * (operations + 1),
+          .lanes = 4 + ProfileLimits{}.max_streams + joint};
+}
+
+StepBound BoundOf(const Profile& profile, const ParameterServers& job) {
+  const bool has_parsing = job.parsing_overhead != ParsingOverhead{};
+  const bool sums = job.synchronization == Synchronization::kSummed;
+  const int64_t partition = job.partition_bytes;
+  const int64_t parts_of_largest = PartsOf(LargestBytes(profile), partition);
+  int64_t chunks = 1;
+  for (const Operation& operation : profile.operations()) {
+    // A parameter that is all-reduced comes down and goes up, and may have an update of its own.
+    const bool is_collective = operation.resource == Resource::kCollective;
+    if (is_collective || IsTransfer(operation.resource)) {
+      const int64_t part =
+          partition == 0 ? operation.size_bytes : std::min(partition, operation.size_bytes);
+      const int64_t services =
+          PartsOf(operation.size_bytes, partition) *
+          (StreamServices::Of(part, job.multiplexing).count + (has_parsing ? 1 : 0));
+      chunks += is_collective ? 2 * services + (sums ? 1 : 0) : services;
+    } else {
+      chunks += operation.resource == Resource::kParameterServer ? parts_of_largest : 1;
+    }
+  }
+  // Of the worker itself, its steps, and what it runs on.
+  return {.chunks = static_cast<double>(chunks),
+          .lanes = 2.0 + ServerLanes{.servers = job.servers}.count()};
+}
+
+}  // namespace
+
+StepBound StepBoundOf(const Profile& profile, const Scenario& scenario) {
+  return scenario.has_servers() ? BoundOf(profile, scenario.servers())
+                                : BoundOf(profile, scenario.all_reduce(), scenario.workers);
 }
 
 Resource ResourceOf(const LaneSpec& lane) {

@@ -48,6 +48,14 @@ bool HaveSameRanking(const Scenario& a, const Scenario& b);
 // REQUIRES: the program is this scenario's.
 JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
                const Scenario& scenario);
+// A bound of what a step of a worker is made of, told without building its program.
+struct StepBound {
+  double chunks = 0;  // services, parts and rounds of operations, and the step itself
+  double lanes = 0;   // of a worker, with those that run nothing
+};
+
+// REQUIRES: the scenario was resolved for the profile, and has no pipeline.
+StepBound StepBoundOf(const Profile& profile, const Scenario& scenario);
 // The resource that a lane of the job's program stands for.
 Resource ResourceOf(const LaneSpec& lane);
 

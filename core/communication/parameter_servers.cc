@@ -415,10 +415,7 @@ JobGraph JobOf(std::shared_ptr<const Program> program, std::shared_ptr<const Ran
   job.program_of_worker.assign(Index(scenario.workers), 0);
   job.networks.assign(2, NetworkOf(scenario));
   job.networks[Index(ServerLanes::kUplinks)].from_workers = true;
-  for (const WorkerGroup& group : scenario.worker_groups) {
-    job.compute_speeds.insert(job.compute_speeds.end(), Index(group.count),
-                              group.compute_speed_factor.value_or(1));
-  }
+  job.compute_speeds = scenario.compute_speeds();
   if (scenario.workers > 1) job.gatherings = job.programs.front()->gatherings();
   if (scenario.servers().synchronization == Synchronization::kSynchronous) {
     std::vector<int32_t>& all = job.groups.emplace_back();

@@ -79,12 +79,4 @@ int32_t Placement::ServerOf(int32_t operation, int32_t part) const {
   return servers[Index(part)];
 }
 
-std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers) {
-  const Placement placement(profile, servers, 0);
-  std::vector<int32_t> placed;
-  for (size_t i = 0; i < profile.operations().size(); ++i)
-    placed.push_back(placement.ServerOf(static_cast<int32_t>(i), 0));
-  return placed;
-}
-
 }  // namespace stepcast

@@ -66,7 +66,4 @@ class Placement {
   std::vector<int32_t> tensor_of_;  // by operation; -1: WORKER
 };
 
-// The server of each operation, by its index, where tensors travel whole; 0 for WORKER operations.
-std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers);
-
 }  // namespace stepcast

@@ -25,6 +25,11 @@ StreamServices StreamServices::Of(int64_t size_bytes, const Multiplexing& multip
   return Whole(size_bytes);
 }
 
+std::optional<StreamServices> StreamServices::Of(int64_t size_bytes, const Scenario& scenario) {
+  if (!scenario.has_servers()) return std::nullopt;
+  return Of(size_bytes, scenario.servers().multiplexing);
+}
+
 TransferWork StreamServices::WorkOn(const Bandwidth& link) const {
   if (count == 1) return {.first = link.TimeFor(first), .middle = {}, .last = {}};
   return {.first = link.TimeFor(first),

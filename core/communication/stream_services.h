@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/base/bandwidth.h"
 #include "core/engine/program.h"
@@ -21,6 +22,8 @@ struct StreamServices {
   static StreamServices Whole(int64_t size_bytes) { return {.first = size_bytes}; }
   static StreamServices Windowed(int64_t size_bytes, int64_t window_bytes, int64_t quantum_bytes);
   static StreamServices Of(int64_t size_bytes, const Multiplexing& multiplexing);
+  // Empty where no stream to a server carries it, but a collective's message.
+  static std::optional<StreamServices> Of(int64_t size_bytes, const Scenario& scenario);
 
   // REQUIRES: 0 <= service < count.
   int64_t BytesOf(int32_t service) const {

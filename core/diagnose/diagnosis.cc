@@ -203,7 +203,7 @@ class Diagnostician {
   }
 
   absl::StatusOr<Best> BestOrder(PointSet& points, size_t base, const Executor& executor) {
-    if (!query_.scenario.has_servers())
+    if (query_.scenario.server_count() == 0)
       return Best{
           .changed = {.why_not = "there are no parameter servers: collectives have buckets"}};
     std::vector<std::pair<size_t, const char*>> tried;
@@ -266,7 +266,7 @@ class Diagnostician {
     if (!slowdown.ok()) return slowdown.status();
     found.overlap_slowdown = *std::move(slowdown);
     // A worker that was not recorded may have computed beside a collective.
-    if (!recording->has_servers() && !profile_.recording()->is_sample()) {
+    if (!recording->collectives.empty() && !profile_.recording()->is_sample()) {
       absl::StatusOr<std::optional<CollectiveSlowdown>> contention =
           FindCollectiveSlowdown(profile_, made->program.collectives, *execution, stop_);
       if (!contention.ok()) return contention.status();

@@ -44,7 +44,7 @@ bool IsBounded(const NodeClock& clock) {
 // With parameter servers, the recording whose steps end with the last on any clock that is known
 // from both sides, as the aligned ones say, and not on the worker's alone; else as it is.
 MultiRankRecording WithStepsOfServers(MultiRankRecording recording, const AlignedClocks& aligned) {
-  if (!recording.has_servers()) return recording;
+  if (aligned.servers.empty()) return recording;
   const std::vector<Operation>& operations = recording.profile.operations();
   std::map<std::string, const NodeClock*> clock_of;
   for (const ServerReport& server : aligned.servers) {

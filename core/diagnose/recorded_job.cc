@@ -132,6 +132,22 @@ class ServerMessages {
   RecordedExchanges found_;
 };
 
+// The job as it was recorded, whatever it met in, on links of equal shares.
+absl::StatusOr<Scenario> ScenarioOf(const MultiRankRecording& recording, StopCheck stop) {
+  ScenarioDraft asked{.workers = recording.worker_count()};
+  if (recording.has_servers()) {
+    asked.communication = ParameterServersDraft{.link_sharing = EqualShares{},
+                                                .transfer_order = TransferOrder::kGraph};
+    return ResolveScenario(recording.profile, asked);
+  }
+  const absl::StatusOr<int32_t> at_once = CollectivesAtOnce(*recording.profile.recording(), stop);
+  if (!at_once.ok()) return at_once.status();
+  asked.communication = AllReduceDraft{};
+  absl::StatusOr<Scenario> scenario = ResolveScenario(recording.profile, asked);
+  if (scenario.ok()) std::get<AllReduce>(scenario->communication).concurrent_collectives = *at_once;
+  return scenario;
+}
+
 // The recorded collectives, as many of them at once, in place of what links would make of them.
 absl::Status TakeRecordedCollectives(const MultiRankRecording& recording, StopCheck stop,
                                      RecordedJob& made) {
@@ -177,31 +193,14 @@ absl::StatusOr<RecordedExchanges> ExchangesOf(const MultiRankRecording& recordin
 absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
                                           const std::vector<NodeClock>& clocks, StopCheck stop) {
   assert(clocks.size() == recording.workers.size());
-  ScenarioDraft asked{.workers = recording.worker_count()};
-  // Whatever the job met in, it is replayed as it was recorded, on links of equal shares.
-  if (recording.has_servers()) {
-    asked.communication = ParameterServersDraft{.link_sharing = EqualShares{},
-                                                .transfer_order = TransferOrder::kGraph};
-  } else {
-    asked.communication = AllReduceDraft{};
-  }
-  absl::StatusOr<Scenario> scenario = ResolveScenario(recording.profile, asked);
+  const absl::StatusOr<Scenario> scenario = ScenarioOf(recording, stop);
   if (!scenario.ok()) return scenario.status();
-  if (!recording.has_servers()) {
-    const absl::StatusOr<int32_t> at_once = CollectivesAtOnce(*recording.profile.recording(), stop);
-    if (!at_once.ok()) return at_once.status();
-    std::get<AllReduce>(scenario->communication).concurrent_collectives = *at_once;
-  }
   absl::StatusOr<JobProgram> program = BuildJobProgram(recording.profile, *scenario, stop);
   if (!program.ok()) return program.status();
   RecordedJob made{.program = *std::move(program)};
-  made.job =
-      JobOf(made.program, recording.has_servers() ? std::make_shared<const Ranking>() : nullptr,
-            *scenario);
-  if (!recording.has_servers()) {
-    if (absl::Status status = TakeRecordedCollectives(recording, stop, made); !status.ok())
-      return status;
-  }
+  made.job = JobOf(made.program, std::make_shared<const Ranking>(), *scenario);
+  if (absl::Status status = TakeRecordedCollectives(recording, stop, made); !status.ok())
+    return status;
   made.job.drawing = StepDrawing::kReplay;
 
   std::vector<int64_t> begins;

@@ -71,6 +71,12 @@ class AllReduceResolver {
     return least;
   }
 
+  // A fault of these parts where something is wrong.
+  template <typename... Parts>
+  void Refuse(bool is_wrong, const char* field, const Parts&... why) {
+    if (is_wrong) faults_.Add(At(field), absl::StrCat(why...));
+  }
+
   // A job of parameter servers becomes one of collectives parameter by parameter.
   void CheckParametersAreNamed() {
     bool has_upload = false;
@@ -175,11 +181,9 @@ class AllReduceResolver {
         CheckedCount(At("horovod.fusion_bytes"), asked.fusion_bytes.value_or(kHorovodFusionBytes),
                      int64_t{1}, INT64_MAX);
     horovod.cycle_seconds = asked.cycle_seconds.value_or(kHorovodCycleSeconds);
-    if (!(horovod.cycle_seconds > 0 && horovod.cycle_seconds <= limits_.max_latency_seconds)) {
-      faults_.Add(At("horovod.cycle_seconds"),
-                  absl::StrCat(horovod.cycle_seconds, " is not above 0 and at most ",
-                               limits_.max_latency_seconds));
-    }
+    Refuse(!(horovod.cycle_seconds > 0 && horovod.cycle_seconds <= limits_.max_latency_seconds),
+           "horovod.cycle_seconds", horovod.cycle_seconds, " is not above 0 and at most ",
+           limits_.max_latency_seconds);
     job_.fusion = horovod;
   }
 
@@ -313,27 +317,19 @@ class AllReduceResolver {
     if (!draft_.contention.has_value()) return;
     const Contention& contention = *draft_.contention;
     job_.contention = contention;
-    const auto refuse = [&](const std::string& other) {
-      faults_.Add(At("contention"), absl::StrCat("given, and ", other));
+    const auto refuse = [&](bool is_wrong, const auto&... other) {
+      Refuse(is_wrong, "contention", "given, and ", other...);
     };
-    if (job_.algorithm != CollectiveAlgorithm::kRing) {
-      refuse(absl::StrCat("the algorithm is ", NameOf(job_.algorithm),
-                          ": its rates are those of RING"));
-    }
-    if (job_.workers_per_node > 1) {
-      refuse(absl::StrCat("workers_per_node is ", job_.workers_per_node,
-                          ": its rates are those of links that are all alike"));
-    }
-    if (job_.fidelity == Fidelity::kExpanded)
-      refuse("the fidelity is EXPANDED: its rates are those of whole collectives");
-    if (job_.overlap_slowdown != 1) {
-      refuse(absl::StrCat("overlap_slowdown is ", job_.overlap_slowdown,
-                          ", too: which of both slows computation down?"));
-    }
-    if (job_.collective_slowdown != 1) {
-      refuse(absl::StrCat("collective_slowdown is ", job_.collective_slowdown,
-                          ", too: which of both slows collectives down?"));
-    }
+    refuse(job_.algorithm != CollectiveAlgorithm::kRing, "the algorithm is ",
+           NameOf(job_.algorithm), ": its rates are those of RING");
+    refuse(job_.workers_per_node > 1, "workers_per_node is ", job_.workers_per_node,
+           ": its rates are those of links that are all alike");
+    refuse(job_.fidelity == Fidelity::kExpanded,
+           "the fidelity is EXPANDED: its rates are those of whole collectives");
+    refuse(job_.overlap_slowdown != 1, "overlap_slowdown is ", job_.overlap_slowdown,
+           ", too: which of both slows computation down?");
+    refuse(job_.collective_slowdown != 1, "collective_slowdown is ", job_.collective_slowdown,
+           ", too: which of both slows collectives down?");
     CheckCoefficients(contention);
   }
 
@@ -366,12 +362,9 @@ class AllReduceResolver {
   void ResolveMeasured() {
     const bool wanted = job_.algorithm == CollectiveAlgorithm::kMeasured;
     const std::vector<MeasuredCollective>& points = draft_.measured;
-    if (wanted && points.empty())
-      faults_.Add(At("measured"), "none given, but MEASURED needs them");
-    if (!wanted && !points.empty()) {
-      faults_.Add(At("measured"), absl::StrCat(points.size(), " given, and the algorithm is ",
-                                               NameOf(job_.algorithm), ": which of both?"));
-    }
+    Refuse(wanted && points.empty(), "measured", "none given, but MEASURED needs them");
+    Refuse(!wanted && !points.empty(), "measured", points.size(), " given, and the algorithm is ",
+           NameOf(job_.algorithm), ": which of both?");
     if (static_cast<int64_t>(points.size()) > limits_.max_measured) {
       faults_.Add(At("measured"), OverLimit(static_cast<int64_t>(points.size()), "max_measured",
                                             limits_.max_measured));
@@ -417,12 +410,11 @@ class AllReduceResolver {
     job_.concurrent_collectives =
         CheckedCount(At("concurrent_collectives"), draft_.concurrent_collectives.value_or(1), 1,
                      limits_.max_concurrent_collectives);
-    if (job_.concurrent_collectives > 1 && job_.algorithm != CollectiveAlgorithm::kGloo &&
-        job_.algorithm != CollectiveAlgorithm::kMeasured) {
-      faults_.Add(At("concurrent_collectives"),
-                  absl::StrCat(job_.concurrent_collectives, " at once share a link message by ",
-                               "message, which GLOO has and ", NameOf(job_.algorithm), " has not"));
-    }
+    Refuse(job_.concurrent_collectives > 1 && job_.algorithm != CollectiveAlgorithm::kGloo &&
+               job_.algorithm != CollectiveAlgorithm::kMeasured,
+           "concurrent_collectives", job_.concurrent_collectives,
+           " at once share a link message by message, which GLOO has and ", NameOf(job_.algorithm),
+           " has not");
   }
 
   void ResolvePartition() {
@@ -435,51 +427,36 @@ class AllReduceResolver {
         continue;
       pieces += (operation.size_bytes - 1) / job_.partition_bytes + 1;
     }
-    if (pieces > limits_.max_pieces) {
-      faults_.Add(At("partition_bytes"),
-                  absl::StrCat(job_.partition_bytes, " makes ", pieces,
-                               " pieces of a step's collectives, which is above the limit "
-                               "max_pieces = ",
-                               limits_.max_pieces));
-    }
+    Refuse(pieces > limits_.max_pieces, "partition_bytes", job_.partition_bytes, " makes ", pieces,
+           " pieces of a step's collectives, which is above the limit max_pieces = ",
+           limits_.max_pieces);
   }
 
   void ResolveSharding() {
     job_.sharding = draft_.sharding.value_or(Sharding::kNone);
-    if (job_.sharding == Sharding::kFull && job_.concurrent_collectives > 1) {
-      faults_.Add(At("concurrent_collectives"),
-                  absl::StrCat(job_.concurrent_collectives,
-                               " at once, and FULL has all-gathers and "
-                               "reduce-scatters on one communicator"));
-    }
+    Refuse(job_.sharding == Sharding::kFull && job_.concurrent_collectives > 1,
+           "concurrent_collectives", job_.concurrent_collectives,
+           " at once, and FULL has all-gathers and reduce-scatters on one communicator");
   }
 
   // Cycles fuse what is ready while the job runs, one after the other, and carry it whole.
   void CheckCycles() {
     if (!draft_.horovod.has_value()) return;
-    if (job_.sharding != Sharding::kNone)
-      faults_.Add(At("sharding"), "given, and horovod, too, which has nothing sharded");
-    if (job_.partition_bytes > 0) {
-      faults_.Add(At("partition_bytes"),
-                  absl::StrCat(job_.partition_bytes,
-                               " given, and horovod, too: what its cycles fuse is not cut"));
-    }
-    if (job_.concurrent_collectives > 1) {
-      faults_.Add(At("concurrent_collectives"),
-                  absl::StrCat(job_.concurrent_collectives,
-                               " at once, and horovod carries one buffer after the other"));
-    }
+    Refuse(job_.sharding != Sharding::kNone, "sharding",
+           "given, and horovod, too, which has nothing sharded");
+    Refuse(job_.partition_bytes > 0, "partition_bytes", job_.partition_bytes,
+           " given, and horovod, too: what its cycles fuse is not cut");
+    Refuse(job_.concurrent_collectives > 1, "concurrent_collectives", job_.concurrent_collectives,
+           " at once, and horovod carries one buffer after the other");
   }
 
   // Its step begins with the backward pass, and nothing of it is sharded or sent round by round.
   void CheckByteScheduler() {
     if (!draft_.byte_scheduler.has_value()) return;
-    if (job_.sharding != Sharding::kNone)
-      faults_.Add(At("sharding"), "given, and byte_scheduler, too, which has nothing sharded");
-    if (job_.fidelity == Fidelity::kExpanded) {
-      faults_.Add(At("fidelity"),
-                  "EXPANDED sends in graph order, and byte_scheduler by what is needed first");
-    }
+    Refuse(job_.sharding != Sharding::kNone, "sharding",
+           "given, and byte_scheduler, too, which has nothing sharded");
+    Refuse(job_.fidelity == Fidelity::kExpanded, "fidelity",
+           "EXPANDED sends in graph order, and byte_scheduler by what is needed first");
   }
 
   // A collective that goes on at one of two speeds is one event, and has its links to itself.
@@ -494,19 +471,15 @@ class AllReduceResolver {
         goes_on_otherwise == nullptr ? RecordedSlowdown(&JobRecording::collective_slowdown) : 1;
     job_.collective_slowdown = Checked("collective_slowdown", draft_.collective_slowdown, recorded,
                                        1, limits_.max_collective_slowdown);
-    if (job_.collective_slowdown > 1 && goes_on_otherwise != nullptr) {
-      faults_.Add(At("collective_slowdown"),
-                  absl::StrCat(job_.collective_slowdown, " given, and ", goes_on_otherwise));
-    }
+    Refuse(job_.collective_slowdown > 1 && goes_on_otherwise != nullptr, "collective_slowdown",
+           job_.collective_slowdown, " given, and ", goes_on_otherwise);
   }
 
   void ResolveNccl() {
     if (!draft_.nccl.has_value()) return;
     job_.nccl = *draft_.nccl;
-    if (job_.algorithm != CollectiveAlgorithm::kNccl) {
-      faults_.Add(At("nccl"), absl::StrCat("given, and the algorithm is ", NameOf(job_.algorithm),
-                                           ": which of both?"));
-    }
+    Refuse(job_.algorithm != CollectiveAlgorithm::kNccl, "nccl", "given, and the algorithm is ",
+           NameOf(job_.algorithm), ": which of both?");
     CheckedCount(At("nccl.channels"), job_.nccl.channels, 1, 64);
     if (job_.nccl.channel_bandwidth_bytes_per_second != 0)
       CheckBandwidth(At("nccl.channel_bandwidth_bytes_per_second"),
@@ -516,42 +489,30 @@ class AllReduceResolver {
   void ResolveFidelity() {
     job_.fidelity = draft_.fidelity.value_or(Fidelity::kCollapsed);
     const bool expanded = job_.fidelity == Fidelity::kExpanded;
-    if (expanded && job_.algorithm != CollectiveAlgorithm::kRing) {
-      faults_.Add(At("fidelity"), absl::StrCat("EXPANDED sends the chunks of RING, and the ",
-                                               "algorithm is ", NameOf(job_.algorithm)));
-    }
-    if (expanded && draft_.horovod.has_value()) {
-      faults_.Add(At("fidelity"),
-                  "EXPANDED needs to know what is fused, and horovod fuses while the job runs");
-    }
+    Refuse(expanded && job_.algorithm != CollectiveAlgorithm::kRing, "fidelity",
+           "EXPANDED sends the chunks of RING, and the algorithm is ", NameOf(job_.algorithm));
+    Refuse(expanded && draft_.horovod.has_value(), "fidelity",
+           "EXPANDED needs to know what is fused, and horovod fuses while the job runs");
     if (draft_.workers_per_rack.has_value()) {
       const int32_t count =
           CheckedCount(At("workers_per_rack"), *draft_.workers_per_rack, 1, INT32_MAX);
       job_.workers_per_rack = count;
-      if (count == *draft_.workers_per_rack && count % job_.workers_per_node != 0) {
-        faults_.Add(At("workers_per_rack"),
-                    absl::StrCat(count, " is not a multiple of the ", job_.workers_per_node,
-                                 " workers of a node"));
-      }
-      if (job_.algorithm == CollectiveAlgorithm::kMeasured || draft_.contention.has_value()) {
-        faults_.Add(At("workers_per_rack"),
-                    absl::StrCat(count, " given, and ",
-                                 draft_.contention.has_value()
-                                     ? "the rates of a contention contain the racks"
-                                     : "measured times contain the racks"));
-      }
-      if (!draft_.rack_bandwidth_bytes_per_second.has_value())
-        faults_.Add(At("rack_bandwidth_bytes_per_second"), "not given, and workers_per_rack is");
+      Refuse(count == *draft_.workers_per_rack && count % job_.workers_per_node != 0,
+             "workers_per_rack", count, " is not a multiple of the ", job_.workers_per_node,
+             " workers of a node");
+      Refuse(job_.algorithm == CollectiveAlgorithm::kMeasured || draft_.contention.has_value(),
+             "workers_per_rack", count, " given, and ",
+             draft_.contention.has_value() ? "the rates of a contention" : "measured times",
+             " contain the racks");
+      Refuse(!draft_.rack_bandwidth_bytes_per_second.has_value(), "rack_bandwidth_bytes_per_second",
+             "not given, and workers_per_rack is");
     }
     if (!draft_.rack_bandwidth_bytes_per_second.has_value()) return;
     job_.rack_bandwidth_bytes_per_second = *draft_.rack_bandwidth_bytes_per_second;
     CheckBandwidth(At("rack_bandwidth_bytes_per_second"), job_.rack_bandwidth_bytes_per_second,
                    faults_);
-    if (!draft_.workers_per_rack.has_value()) {
-      faults_.Add(At("rack_bandwidth_bytes_per_second"),
-                  absl::StrCat(job_.rack_bandwidth_bytes_per_second,
-                               " given, and workers_per_rack is not"));
-    }
+    Refuse(!draft_.workers_per_rack.has_value(), "rack_bandwidth_bytes_per_second",
+           job_.rack_bandwidth_bytes_per_second, " given, and workers_per_rack is not");
   }
 
   const Profile& profile_;

@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bandwidth.h"
 #include "core/base/duration_text.h"
 #include "core/base/index.h"
-#include "core/base/quoted.h"
 #include "core/model/fault_list.h"
 #include "core/model/job_change.h"
 #include "core/model/multi_rank_recording.h"
@@ -34,7 +31,9 @@ class ScenarioResolver {
 
   absl::StatusOr<Scenario> Run() && {
     scenario_.workers = draft_.workers.value_or(1);
-    workers_known_ = CheckRange("workers", scenario_.workers, limits_.max_workers);
+    workers_known_ = scenario_.workers >= 1 && scenario_.workers <= limits_.max_workers;
+    Refuse(!workers_known_, "workers", scenario_.workers, " is not from 1 to ",
+           limits_.max_workers);
     CheckCluster();
     scenario_.bandwidth_bytes_per_second = draft_.bandwidth_bytes_per_second.value_or(
         cluster_.has_value() ? cluster_->bandwidth_bytes_per_second
@@ -58,17 +57,26 @@ class ScenarioResolver {
     ResolveWorkerGroups();
     scenario_.change = profile_.change();
     if (draft_.pipeline.has_value()) ResolveOfPipeline();
-    if (draft_.pipeline.has_value() && scenario_.change != nullptr &&
-        scenario_.change->change.accumulate.value_or(1) != 1) {
-      faults_.Add("change.accumulate",
-                  absl::StrCat(*scenario_.change->change.accumulate,
-                               ", and a pipeline, whose micro_batches add up already"));
-    }
+    const int32_t accumulate = Accumulated();
+    Refuse(draft_.pipeline.has_value() && accumulate != 1, "change.accumulate", accumulate,
+           ", and a pipeline, whose micro_batches add up already");
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
     return std::move(scenario_);
   }
 
  private:
+  // A fault of these parts where something is wrong.
+  template <typename... Parts>
+  void Refuse(bool is_wrong, const char* path, const Parts&... why) {
+    if (is_wrong) faults_.Add(path, absl::StrCat(why...));
+  }
+
+  // The steps of the recorded kind whose gradients one step adds up.
+  int32_t Accumulated() const {
+    const auto& change = profile_.change();
+    return change == nullptr ? 1 : change->change.accumulate.value_or(1);
+  }
+
   bool MeetsInCollectives() const {
     return std::holds_alternative<AllReduceDraft>(draft_.communication) ||
            (std::holds_alternative<std::monostate>(draft_.communication) &&
@@ -77,12 +85,9 @@ class ScenarioResolver {
 
   void ResolveOtherTraffic() {
     const double taken = draft_.other_traffic_fraction.value_or(0);
-    if (taken >= 0 && taken <= kMaxOtherTraffic) {
-      left_of_links_ = 1 - taken;
-    } else {
-      faults_.Add("other_traffic_fraction",
-                  absl::StrCat(taken, " is not from 0 to ", kMaxOtherTraffic));
-    }
+    const bool is_valid = taken >= 0 && taken <= kMaxOtherTraffic;
+    if (is_valid) left_of_links_ = 1 - taken;
+    Refuse(!is_valid, "other_traffic_fraction", taken, " is not from 0 to ", kMaxOtherTraffic);
   }
 
   // A fault where other traffic leaves next to nothing of a link's rate.
@@ -141,18 +146,16 @@ class ScenarioResolver {
     Pipeline pipeline = ResolvePipeline(profile_, asked, NetworkOfStages(), faults_);
     const auto* all_reduce = std::get_if<AllReduceDraft>(&draft_.communication);
     const bool asks_for_buckets = all_reduce != nullptr && all_reduce->buckets.has_value();
-    if (asks_for_buckets &&
-        asked.reduction.value_or(PipelineReduction::kBuckets) != PipelineReduction::kBuckets)
-      faults_.Add("pipeline.reduction",
-                  "is not BUCKETS, and all_reduce.buckets are given: which of both?");
-    if (asks_for_buckets) pipeline.reduction = PipelineReduction::kBuckets;
-    if (pipeline.reduction == PipelineReduction::kBuckets &&
-        !std::holds_alternative<Buckets>(job.fusion)) {
+    constexpr PipelineReduction kBuckets = PipelineReduction::kBuckets;
+    Refuse(asks_for_buckets && asked.reduction.value_or(kBuckets) != kBuckets, "pipeline.reduction",
+           "is not BUCKETS, and all_reduce.buckets are given: which of both?");
+    if (asks_for_buckets) pipeline.reduction = kBuckets;
+    if (pipeline.reduction == kBuckets && !std::holds_alternative<Buckets>(job.fusion)) {
       job.fusion = Buckets{};
       scenario_.assumed.Add(Assumed::kBuckets);
     }
     // Gradients that a device reduces as one are in no buckets.
-    if (pipeline.reduction != PipelineReduction::kBuckets) job.fusion = {};
+    if (pipeline.reduction != kBuckets) job.fusion = {};
     AssumedValues& assumed = scenario_.assumed;
     if (!asked.schedule.has_value()) assumed.Add(Assumed::kPipelineSchedule);
     if (asked.cuts.empty()) assumed.Add(Assumed::kPipelineCuts);
@@ -165,7 +168,7 @@ class ScenarioResolver {
   void RefuseOfPipeline(const AllReduce& job) {
     constexpr char kWhy[] = " is not of pipelines";
     const auto refuse = [&](bool asked, const char* field) {
-      if (asked) faults_.Add(field, absl::StrCat("given, and", kWhy));
+      Refuse(asked, field, "given, and", kWhy);
     };
     refuse(std::holds_alternative<Horovod>(job.fusion), "all_reduce.horovod");
     refuse(std::holds_alternative<ByteScheduler>(job.fusion), "all_reduce.byte_scheduler");
@@ -177,19 +180,13 @@ class ScenarioResolver {
     refuse(job.collective_slowdown != 1, "all_reduce.collective_slowdown");
     refuse(job.concurrent_collectives > 1, "all_reduce.concurrent_collectives");
     refuse(!draft_.start_offsets_ns.empty(), "start_offsets_ns");
-    if (profile_.change() != nullptr && profile_.change()->change.accumulate.value_or(1) > 1)
-      faults_.Add("change.accumulate",
-                  absl::StrCat(*profile_.change()->change.accumulate,
-                               ": a pipeline has pipeline.micro_batches, of which the profile is "
-                               "one"));
-    if (job.fidelity == Fidelity::kExpanded)
-      faults_.Add("all_reduce.fidelity", absl::StrCat("EXPANDED", kWhy));
-    if (job.sharding == Sharding::kFull)
-      faults_.Add("all_reduce.sharding",
-                  absl::StrCat("FULL", kWhy,
-                               ": each micro-batch would gather the parameters anew. GRADIENTS "
-                               "(--sharding gradients) shards all but them, a pipeline's stages "
-                               "do that, and without --pipeline FULL is answered"));
+    Refuse(Accumulated() > 1, "change.accumulate", Accumulated(),
+           ": a pipeline has pipeline.micro_batches, of which the profile is one");
+    Refuse(job.fidelity == Fidelity::kExpanded, "all_reduce.fidelity", "EXPANDED", kWhy);
+    Refuse(job.sharding == Sharding::kFull, "all_reduce.sharding", "FULL", kWhy,
+           ": each micro-batch would gather the parameters anew. GRADIENTS (--sharding gradients) "
+           "shards all but them, a pipeline's stages do that, and without --pipeline FULL is "
+           "answered");
     for (size_t i = 0; i < draft_.worker_groups.size(); ++i)
       if (draft_.worker_groups[i].bandwidth_bytes_per_second.has_value())
         faults_.Add(absl::StrCat("worker_groups[", i, "].bandwidth_bytes_per_second"),
@@ -283,22 +280,17 @@ class ScenarioResolver {
         WithCluster(asked != nullptr ? *asked : AsRecorded(), ClusterOfRings());
     AllReduce job =
         ResolveAllReduce(profile_, draft, scenario_.bandwidth_bytes_per_second, faults_);
-    if (profile_.recorded_workers() > 1 && job.fidelity == Fidelity::kExpanded) {
-      faults_.Add("all_reduce.fidelity",
-                  absl::StrCat("EXPANDED is of workers that are alike, and the profile is a "
-                               "recording of ",
-                               profile_.recorded_workers()));
-    }
+    Refuse(profile_.recorded_workers() > 1 && job.fidelity == Fidelity::kExpanded,
+           "all_reduce.fidelity",
+           "EXPANDED is of workers that are alike, and the profile is a recording of ",
+           profile_.recorded_workers());
     if (workers_known_) CheckWorkers("workers", scenario_.workers, job, faults_);
     CheckLeftOf(job.rack_bandwidth_bytes_per_second);
     job.rack_bandwidth_bytes_per_second *= left_of_links_;
-    if (left_of_links_ < 1 && !job.measured.empty()) {
-      faults_.Add("other_traffic_fraction",
-                  absl::StrCat(*draft_.other_traffic_fraction,
-                               " given, and collectives take measured times, which had whatever "
-                               "traffic there was: leave it out, or give a bandwidth in place of "
-                               "measured times"));
-    }
+    Refuse(left_of_links_ < 1 && !job.measured.empty(), "other_traffic_fraction",
+           draft_.other_traffic_fraction.value_or(0),
+           " given, and collectives take measured times, which had whatever traffic there was: "
+           "leave it out, or give a bandwidth in place of measured times");
     CheckLinksInsideNodes(draft, job);
     AssumeOfCollectives(draft, job);
     scenario_.communication = std::move(job);
@@ -346,212 +338,21 @@ class ScenarioResolver {
   }
 
   void ResolveServers() {
-    if (profile_.recorded_workers() > 1 && profile_.has_collectives()) {
-      faults_.Add("parameter_servers",
-                  absl::StrCat("the profile is a recording of ", profile_.recorded_workers(),
-                               " workers that meet in collectives, and is not asked about "
-                               "servers: import one worker's alone"));
-    }
-    ResolveServerCount();
-    servers_.parsing_overhead =
-        asked_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
-    CheckParsingOverhead("parameter_servers.parsing_overhead", servers_.parsing_overhead, faults_);
-    servers_.synchronization = asked_.synchronization.value_or(Synchronization::kAsynchronous);
-    if (!asked_.synchronization.has_value()) scenario_.assumed.Add(Assumed::kSynchronization);
-    ResolveMultiplexing();
-    ResolveLinkSharing();
-    ResolveTransferOrder();
-    ResolvePartition();
-    scenario_.communication = std::move(servers_);
-  }
-
-  void ResolveServerCount() {
-    if (profile_.has_collectives()) CheckTransferable();
-    servers_.servers = asked_.servers.value_or(profile_.parameter_servers());
-    if (!CheckRange("parameter_servers.servers", servers_.servers, limits_.max_parameter_servers))
-      return;
-    if (servers_.servers != profile_.parameter_servers()) CheckPlaceable();
-  }
-
-  bool CheckRange(const char* path, int32_t value, int32_t max) {
-    if (value >= 1 && value <= max) return true;
-    faults_.Add(path, absl::StrCat(value, " is not from 1 to ", max));
-    return false;
-  }
-
-  // True if an operation is a transfer here, of a parameter or its gradient or both.
-  static bool Travels(const Operation& operation) {
-    return IsTransfer(operation.resource) || operation.resource == Resource::kCollective;
-  }
-
-  // A job of all-reduces becomes one of parameter servers gradient by gradient.
-  void CheckTransferable() {
-    for (size_t i = 0; i < profile_.operations().size(); ++i) {
-      const Operation& operation = profile_.operations()[i];
-      const char* why = nullptr;
-      if (operation.resource == Resource::kCollective && !IsAcrossWorkers(operation)) {
-        why = ", is of a group inside a worker, which no server could stand for";
-      } else if (operation.resource == Resource::kCollective &&
-                 operation.collective != Collective::kAllReduce) {
-        why = ", is not an ALL_REDUCE, and no server could stand for it";
-      } else if (operation.resource == Resource::kCollective && operation.parameter.empty()) {
-        why = ", names no parameter that a server could keep";
-      } else if (operation.stream > 0) {
-        why = ", runs on another stream than 0, and a worker of parameter servers has one";
-      }
-      if (why == nullptr) continue;
-      faults_.Add(
-          "parameter_servers",
-          absl::StrCat("the profile is of workers that meet in collectives, and operations[", i,
-                       "], ", Quoted(operation.name), why));
-      return;
-    }
-  }
-
-  // Whatever runs on or talks to a server must say which variable it belongs to, or nothing says
-  // where it goes.
-  void CheckPlaceable() {
-    for (size_t i = 0; i < profile_.operations().size(); ++i) {
-      const Operation& operation = profile_.operations()[i];
-      if (operation.resource == Resource::kWorker || !operation.parameter.empty()) continue;
-      faults_.Add(
-          "parameter_servers.servers",
-          absl::StrCat(servers_.servers, " is not the recorded number, ",
-                       profile_.parameter_servers(), ", and operations[", i, "] of the profile, ",
-                       Quoted(operation.name), ", names no parameter by which to place it"));
-      return;
-    }
-  }
-
-  // `path`: of the field in the draft. 0 where it is a fault.
-  int64_t CheckedBytes(const char* path, int64_t bytes, int64_t least) {
-    if (bytes >= least) return bytes;
-    faults_.Add(path, absl::StrCat(bytes, " is below ", least));
-    return 0;
-  }
-
-  void ResolveMultiplexing() {
-    const int64_t recorded = profile_.platform().window_bytes;
-    if (!asked_.multiplexing.has_value()) {
-      if (recorded > 0) servers_.multiplexing = Window{.bytes = recorded};
-      if (recorded == 0) scenario_.assumed.Add(Assumed::kMultiplexing);
-    } else if (const auto* window = std::get_if<WindowDraft>(&*asked_.multiplexing)) {
-      const Window resolved{.bytes = CheckedBytes("parameter_servers.window.bytes",
-                                                  window->bytes.value_or(recorded), 1),
-                            .quantum_bytes = CheckedBytes("parameter_servers.window.quantum_bytes",
-                                                          window->quantum_bytes.value_or(0), 0)};
-      servers_.multiplexing = resolved;
-      CheckServices("parameter_servers.window.quantum_bytes", resolved.bytes,
-                    resolved.quantum_bytes);
-    } else if (const auto* robin = std::get_if<RoundRobinDraft>(&*asked_.multiplexing)) {
-      const RoundRobin resolved{
-          .window_bytes = CheckedBytes(
-              "parameter_servers.round_robin.window_bytes",
-              robin->window_bytes.value_or(recorded > 0 ? recorded : kRoundRobinWindowBytes), 1),
-          .quantum_bytes = CheckedBytes("parameter_servers.round_robin.quantum_bytes",
-                                        robin->quantum_bytes.value_or(kRoundRobinQuantumBytes), 1)};
-      servers_.multiplexing = resolved;
-      CheckServices("parameter_servers.round_robin.quantum_bytes", resolved.window_bytes,
-                    resolved.quantum_bytes);
-    }
-  }
-
-  void ResolveLinkSharing() {
-    if (!asked_.link_sharing.has_value()) {
-      scenario_.assumed.Add(Assumed::kLinkSharing);
-      const bool has_slow_links = std::any_of(
-          draft_.worker_groups.begin(), draft_.worker_groups.end(), [&](const WorkerGroup& group) {
-            return RateOf(group) < scenario_.bandwidth_bytes_per_second;
-          });
-      servers_.link_sharing = UsualSharing(profile_, servers_.servers > 1 || has_slow_links);
-      return;
-    }
-    if (std::holds_alternative<FirstCome>(*asked_.link_sharing))
-      servers_.link_sharing = FirstCome{};
-    const auto* turns = std::get_if<TurnsDraft>(&*asked_.link_sharing);
-    if (turns == nullptr) return;
-    constexpr char kPath[] = "parameter_servers.turns.bytes";
-    const int64_t bytes = CheckedBytes(kPath, turns->bytes.value_or(kTurnBytes), 1);
-    servers_.link_sharing = Turns{.bytes = bytes};
-    // The turns of one server's link are not simulated one by one.
-    if (servers_.servers > 1 || !draft_.worker_groups.empty()) CheckServices(kPath, bytes, bytes);
-  }
-
-  // A turn costs as much to simulate as an operation, and a small quantum makes any number of them.
-  void CheckServices(const char* path, int64_t window, int64_t quantum) {
-    if (window == 0 || quantum == 0) return;
-    int64_t services = 0;
-    for (const Operation& operation : profile_.operations()) {
-      const int64_t left = operation.size_bytes - window;
-      if (!Travels(operation) || left <= 0) continue;
-      const int64_t ways = operation.resource == Resource::kCollective ? 2 : 1;
-      services += ways * ((left - 1) / quantum + 1);
-      if (services <= limits_.max_turns) continue;
-      faults_.Add(path, absl::StrCat(quantum, " makes ", services,
-                                     " turns or more of a step's transfers, which is above the ",
-                                     "limit max_turns = ", limits_.max_turns));
-      return;
-    }
-  }
-
-  void ResolveTransferOrder() {
-    const bool ranked = !asked_.transfer_priorities.empty();
-    const TransferOrder known =
-        profile_.knows_transfer_order() ? TransferOrder::kRecorded : TransferOrder::kGraph;
-    if (!asked_.transfer_order.has_value() && !ranked)
-      scenario_.assumed.Add(Assumed::kTransferOrder);
-    servers_.transfer_order =
-        asked_.transfer_order.value_or(ranked ? TransferOrder::kExplicit : known);
-    const bool is_explicit = servers_.transfer_order == TransferOrder::kExplicit;
-    if (is_explicit && !ranked)
-      faults_.Add("parameter_servers.transfer_priorities", "none given, but EXPLICIT needs them");
-    if (!is_explicit && ranked) {
-      faults_.Add("parameter_servers.transfer_priorities",
-                  absl::StrCat(asked_.transfer_priorities.size(),
-                               " given, and another transfer_order than EXPLICIT: which of both?"));
-    }
-    if (is_explicit && ranked) ResolvePriorities();
-    if (servers_.transfer_order == TransferOrder::kRecorded && profile_.has_collectives()) {
-      faults_.Add("parameter_servers.transfer_order",
-                  "RECORDED, and the profile is of workers that meet in collectives: no transfer "
-                  "was recorded");
-    }
-  }
-
-  void ResolvePartition() {
-    if (!asked_.partition_bytes.has_value()) return;
-    constexpr char kPath[] = "parameter_servers.partition_bytes";
-    servers_.partition_bytes = CheckedBytes(kPath, *asked_.partition_bytes, 1);
-    if (servers_.partition_bytes == 0) return;
-    int64_t parts = 0;
-    for (const Operation& operation : profile_.operations()) {
-      if (!Travels(operation)) continue;
-      const int64_t ways = operation.resource == Resource::kCollective ? 2 : 1;
-      parts += ways * ((operation.size_bytes - 1) / servers_.partition_bytes + 1);
-      if (parts <= limits_.max_turns) continue;
-      faults_.Add(kPath, absl::StrCat(servers_.partition_bytes, " makes ", parts,
-                                      " parts or more of a step's tensors, which is above the ",
-                                      "limit max_turns = ", limits_.max_turns));
-      return;
-    }
-  }
-
-  void ResolvePriorities() {
-    absl::flat_hash_set<absl::string_view> transfers;
-    for (const Operation& operation : profile_.operations()) {
-      if (Travels(operation)) transfers.insert(operation.name);
-    }
-    for (const auto& [name, rank] : asked_.transfer_priorities) {
-      if (faults_.full()) return;
-      const bool known = transfers.contains(name);
-      if (known && rank >= 0) continue;
-      const std::string path =
-          absl::StrCat("parameter_servers.transfer_priorities[", Quoted(name), "]");
-      if (!known)
-        faults_.Add(path, absl::StrCat(Quoted(name), " is not a transfer of the profile"));
-      if (rank < 0) faults_.Add(path, absl::StrCat(rank, " is a negative rank"));
-    }
-    servers_.transfer_priorities = asked_.transfer_priorities;
+    const bool has_slow_links = std::any_of(
+        draft_.worker_groups.begin(), draft_.worker_groups.end(), [&](const WorkerGroup& group) {
+          return RateOf(group) < scenario_.bandwidth_bytes_per_second;
+        });
+    scenario_.communication = ResolveParameterServers(
+        profile_, asked_, {.are_given = !draft_.worker_groups.empty(), .are_slow = has_slow_links},
+        {.max_parameter_servers = limits_.max_parameter_servers, .max_turns = limits_.max_turns},
+        faults_);
+    AssumedValues& assumed = scenario_.assumed;
+    if (!asked_.synchronization.has_value()) assumed.Add(Assumed::kSynchronization);
+    if (!asked_.multiplexing.has_value() && profile_.platform().window_bytes == 0)
+      assumed.Add(Assumed::kMultiplexing);
+    if (!asked_.link_sharing.has_value()) assumed.Add(Assumed::kLinkSharing);
+    if (!asked_.transfer_order.has_value() && asked_.transfer_priorities.empty())
+      assumed.Add(Assumed::kTransferOrder);
   }
 
   void ResolveStartOffsets() {
@@ -586,10 +387,8 @@ class ScenarioResolver {
       counts_known = counts_known && groups[i].count >= 1;
       workers += groups[i].count;
     }
-    if (counts_known && workers != scenario_.workers) {
-      faults_.Add("worker_groups", absl::StrCat("their counts add up to ", workers, ", not to ",
-                                                scenario_.workers, " workers"));
-    }
+    Refuse(counts_known && workers != scenario_.workers, "worker_groups", "their counts add up to ",
+           workers, ", not to ", scenario_.workers, " workers");
   }
 
   // What other traffic leaves of the group's links.
@@ -604,11 +403,9 @@ class ScenarioResolver {
     const double bandwidth = RateOf(group);
     CheckLeftOf(group.bandwidth_bytes_per_second.value_or(0));
     if (group.count < 1) faults_.Add(path + ".count", absl::StrCat(group.count, " is below 1"));
-    if (!(factor >= kMinComputeSpeedFactor && factor <= kMaxComputeSpeedFactor)) {
-      faults_.Add(path + ".compute_speed_factor",
-                  absl::StrCat(factor, " is not from ", kMinComputeSpeedFactor, " to ",
-                               kMaxComputeSpeedFactor));
-    }
+    Refuse(!(factor >= kMinComputeSpeedFactor && factor <= kMaxComputeSpeedFactor),
+           (path + ".compute_speed_factor").c_str(), factor, " is not from ",
+           kMinComputeSpeedFactor, " to ", kMaxComputeSpeedFactor);
     if (group.bandwidth_bytes_per_second.has_value())
       CheckBandwidth(path + ".bandwidth_bytes_per_second", *group.bandwidth_bytes_per_second,
                      faults_);
@@ -622,7 +419,6 @@ class ScenarioResolver {
   const ParameterServersDraft& asked_;
   const ScenarioLimits& limits_;
   Scenario scenario_;
-  ParameterServers servers_;
   double left_of_links_ = 1;    // by other traffic
   bool workers_known_ = false;  // else nothing can be compared with their number
   std::optional<ClusterDraft> cluster_;
@@ -630,19 +426,6 @@ class ScenarioResolver {
 };
 
 }  // namespace
-
-LinkSharing UsualSharing(const Profile& profile, bool on_two_links) {
-  if (!profile.knows_transfer_order()) return EqualShares{};
-  if (!on_two_links) return Turns{};
-  constexpr int64_t kTurnsOfAStep = 512;
-  int64_t down = 0;
-  int64_t up = 0;
-  for (const Operation& operation : profile.operations()) {
-    if (operation.resource == Resource::kDownlink) down += operation.size_bytes;
-    if (operation.resource == Resource::kUplink) up += operation.size_bytes;
-  }
-  return Turns{.bytes = std::max(kTurnBytes, std::max(down, up) / kTurnsOfAStep)};
-}
 
 AllReduceDraft WithCluster(AllReduceDraft asked, const std::optional<ClusterDraft>& cluster) {
   if (!cluster.has_value()) return asked;

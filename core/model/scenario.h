@@ -12,59 +12,11 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/all_reduce.h"
+#include "core/model/parameter_servers.h"
 #include "core/model/pipeline.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
-
-// kSummed: a parameter is downloaded when the uploads of all workers have been added up.
-enum class Synchronization : uint8_t { kAsynchronous, kSynchronous, kSummed };
-enum class TransferOrder : uint8_t { kGraph, kRecorded, kRandom, kReverse, kTic, kTac, kExplicit };
-
-// The window and the quantum of round robin where neither the scenario nor the profile says them,
-// as measured of gRPC 1.51 with bandwidth probing off.
-inline constexpr int64_t kRoundRobinWindowBytes = 65'536;
-inline constexpr int64_t kRoundRobinQuantumBytes = 1'048'576;
-
-// The turn where the scenario does not say it: the payload of the largest segment that Linux hands
-// to a queue as one, 45 packets of 1,448 bytes.
-inline constexpr int64_t kTurnBytes = 65'160;
-
-// The ways in which the streams of one worker and server share their connection.
-// Every stream whole.
-struct WholeStream {
-  friend bool operator==(const WholeStream&, const WholeStream&) = default;
-};
-// Up to the window first, then the rest: whole, or in services of a quantum.
-struct Window {
-  int64_t bytes = 0;          // at least 1
-  int64_t quantum_bytes = 0;  // 0: all the rest in one
-
-  friend bool operator==(const Window&, const Window&) = default;
-};
-// Up to the window first, then services of a quantum in turn: gRPC with bandwidth probing off.
-struct RoundRobin {
-  int64_t window_bytes = kRoundRobinWindowBytes;    // at least 1
-  int64_t quantum_bytes = kRoundRobinQuantumBytes;  // at least 1
-
-  friend bool operator==(const RoundRobin&, const RoundRobin&) = default;
-};
-using Multiplexing = std::variant<WholeStream, Window, RoundRobin>;
-
-// The ways in which workers share a server's link.
-struct EqualShares {
-  friend bool operator==(const EqualShares&, const EqualShares&) = default;
-};
-struct FirstCome {
-  friend bool operator==(const FirstCome&, const FirstCome&) = default;
-};
-// One worker at a time sends so much.
-struct Turns {
-  int64_t bytes = kTurnBytes;  // at least 1
-
-  friend bool operator==(const Turns&, const Turns&) = default;
-};
-using LinkSharing = std::variant<EqualShares, FirstCome, Turns>;
 
 // `count` workers that are alike.
 struct WorkerGroup {
@@ -75,37 +27,6 @@ struct WorkerGroup {
   friend bool operator==(const WorkerGroup&, const WorkerGroup&) = default;
 };
 
-// The same as asked for: what is empty is as in the profile, or as stated there.
-struct WindowDraft {
-  std::optional<int64_t> bytes;
-  std::optional<int64_t> quantum_bytes;
-
-  friend bool operator==(const WindowDraft&, const WindowDraft&) = default;
-};
-struct RoundRobinDraft {
-  std::optional<int64_t> window_bytes;
-  std::optional<int64_t> quantum_bytes;
-
-  friend bool operator==(const RoundRobinDraft&, const RoundRobinDraft&) = default;
-};
-struct TurnsDraft {
-  std::optional<int64_t> bytes;
-
-  friend bool operator==(const TurnsDraft&, const TurnsDraft&) = default;
-};
-
-struct ParameterServersDraft {
-  std::optional<int32_t> servers;
-  std::optional<ParsingOverhead> parsing_overhead;
-  std::optional<Synchronization> synchronization;
-  std::optional<std::variant<WholeStream, WindowDraft, RoundRobinDraft>> multiplexing;
-  std::optional<std::variant<EqualShares, FirstCome, TurnsDraft>> link_sharing;
-  std::optional<TransferOrder> transfer_order;
-  std::map<std::string, int32_t> transfer_priorities;
-  std::optional<int64_t> partition_bytes;
-
-  friend bool operator==(const ParameterServersDraft&, const ParameterServersDraft&) = default;
-};
 // Empty: as the profile was recorded.
 using CommunicationDraft = std::variant<std::monostate, ParameterServersDraft, AllReduceDraft>;
 
@@ -162,23 +83,6 @@ struct ScenarioDraft {
   friend bool operator==(const ScenarioDraft&, const ScenarioDraft&) = default;
 };
 
-// Workers that get the parameters from servers and send them gradients.
-struct ParameterServers {
-  int32_t servers = 1;
-  ParsingOverhead parsing_overhead;
-  Synchronization synchronization = Synchronization::kAsynchronous;
-  Multiplexing multiplexing;
-  LinkSharing link_sharing;
-  TransferOrder transfer_order = TransferOrder::kGraph;
-  std::map<std::string, int32_t> transfer_priorities;  // of kExplicit
-  // Tensors that are larger travel in parts of so much, the last of them smaller; 0: whole.
-  int64_t partition_bytes = 0;
-  // Of what servers compute, parsing included; a what-if (core/predict/change.h): nobody asks for
-  // another than 1.
-  double compute_speed_factor = 1;
-
-  friend bool operator==(const ParameterServers&, const ParameterServers&) = default;
-};
 using Communication = std::variant<ParameterServers, AllReduce>;
 
 // The values of a scenario that were neither recorded nor asked for and move the answer; and a
@@ -249,6 +153,19 @@ struct Scenario {
       return int64_t{count} * pipeline->nodes_per_replica;
     return (count - 1) / workers_per_node() + 1;
   }
+  // By worker; empty: all compute as recorded.
+  std::vector<double> compute_speeds() const {
+    std::vector<double> speeds;
+    for (const WorkerGroup& group : worker_groups)
+      speeds.insert(speeds.end(), static_cast<size_t>(group.count),
+                    group.compute_speed_factor.value_or(1));
+    return speeds;
+  }
+  // True if computation takes longer beside collectives.
+  bool slows_computation() const {
+    return !has_servers() &&
+           (all_reduce().overlap_slowdown > 1 || all_reduce().contention.has_value());
+  }
   // True if it could have so many workers.
   bool Allows(int32_t count) const { return has_servers() || CanMeet(count, all_reduce()); }
   // Devices that a worker is made of. `profile`: the one that the scenario is of.
@@ -273,13 +190,6 @@ struct Scenario {
 
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };
-
-// The way in which workers share servers' links where nothing says so: in turns if the recording is
-// of a real link, which takes segments from one worker after the other, else equally. On two links,
-// a server's and a worker's own, every turn is simulated: then a turn is a 512th of what a step
-// sends in one direction where that is more than a segment. Up to there the size of turns hardly
-// matters (tests/testbed/several-servers.md).
-LinkSharing UsualSharing(const Profile& profile, bool on_two_links);
 
 // Bounds of compute_speed_factor: beyond them a unit was mistaken.
 inline constexpr double kMinComputeSpeedFactor = 1e-6;

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <utility>
-#include <variant>
+
+#include "core/communication/collective_seconds.h"
 
 namespace stepcast {
 
@@ -94,12 +95,8 @@ class StepBounds {
     const CollectiveReport& report = *base_.collectives;
     const double most =
         std::min(share * InUse(Resource::kCollective), 1 - report.computation_seconds / step_);
-    const AllReduce& job = changed.all_reduce();
-    const bool one_by_one = !std::holds_alternative<Horovod>(job.fusion) &&
-                            job.fidelity == Fidelity::kCollapsed && !job.contention.has_value();
-    if (!one_by_one) return most;
-    const double saved = report.lone_collective_seconds - LoneCollectiveSeconds(planned_, changed);
-    return std::min(most, job.collective_slowdown * saved / step_);
+    return std::min(most,
+                    MostSavedSeconds(planned_, report.lone_collective_seconds, changed) / step_);
   }
 
   double OfStragglers(const Scenario& changed) const {
@@ -194,7 +191,7 @@ BottleneckSearch::BottleneckSearch(const Profile& profile, const JobChanges& cha
   }
   // One worker that does nothing but compute.
   if (base.scenario.workers > 1 || bounds.InUse(Resource::kWorker) < kAlwaysInUse ||
-      base.utilization.size() > 2 || base.scenario.has_servers())
+      base.utilization.size() > 2)
     return;
   for (Candidate& candidate : candidates_) {
     if (candidate.change == WhatIf::kNoStragglers || candidate.scenario.worker_groups.empty())

@@ -40,7 +40,7 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   }
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
   faults.AddPart("scenario", scenario.status());
-  if (scenario.ok() && (!scenario->has_servers() || profile.has_collectives())) {
+  if (scenario.ok() && (scenario->server_count() == 0 || profile.has_collectives())) {
     faults.Add("scenario",
                "orders are of transfers between workers and parameter servers; collectives run in "
                "graph order, and what helps them is how gradients are grouped (stepcast tune, "

@@ -261,7 +261,11 @@ class PipelinePlanner {
 class ReductionWriter {
  public:
   ReductionWriter(const PipelinePlan& plan, const Scenario& scenario)
-      : plan_(plan), scenario_(scenario), pipeline_(*scenario.pipeline), times_(scenario) {}
+      : plan_(plan),
+        scenario_(scenario),
+        job_(scenario.all_reduce()),
+        pipeline_(*scenario.pipeline),
+        times_(scenario) {}
 
   std::vector<std::vector<StageReduction>> Write() const {
     const PipelineLayout& layout = pipeline_.layout;
@@ -304,8 +308,7 @@ class ReductionWriter {
     std::vector<int64_t> bytes;
     for (const StageGradient& gradient : gradients) bytes.push_back(gradient.bytes);
     Fusion rule = Buckets{};
-    const Fusion& asked = scenario_.all_reduce().fusion;
-    if (std::holds_alternative<Buckets>(asked)) rule = asked;
+    if (std::holds_alternative<Buckets>(job_.fusion)) rule = job_.fusion;
     if (pipeline_.reduction == PipelineReduction::kMegatronBuckets) rule = MegatronBuckets(stage);
     size_t next = 0;
     for (const int32_t count : GradientsByBucket(bytes, rule)) {
@@ -321,7 +324,7 @@ class ReductionWriter {
 
   void Add(int64_t bytes, Span before_end, std::vector<StageReduction>& to) const {
     if (bytes == 0) return;
-    const bool sharded = scenario_.all_reduce().sharding != Sharding::kNone;
+    const bool sharded = job_.sharding != Sharding::kNone;
     const auto time_of = [&](Collective kind) { return times_.TimeOf(kind, bytes); };
     StageReduction reduction{
         .before_end = before_end,
@@ -329,10 +332,9 @@ class ReductionWriter {
                          : time_of(Collective::kAllReduce),
         .wire_bytes = 0,
         .bytes = bytes};
-    const AllReduce& job = scenario_.all_reduce();
     const bool on_links =
-        job.workers_per_node == 1 && (job.algorithm == CollectiveAlgorithm::kRing ||
-                                      job.algorithm == CollectiveAlgorithm::kGloo);
+        job_.workers_per_node == 1 && (job_.algorithm == CollectiveAlgorithm::kRing ||
+                                       job_.algorithm == CollectiveAlgorithm::kGloo);
     if (pipeline_.shares_links && on_links) {
       const double d = scenario_.workers;
       reduction.wire_bytes = 2 * (d - 1) / d * static_cast<double>(bytes);
@@ -344,6 +346,7 @@ class ReductionWriter {
 
   const PipelinePlan& plan_;
   const Scenario& scenario_;
+  const AllReduce& job_;
   const Pipeline& pipeline_;
   const CollectiveTimes times_;
 };

@@ -87,10 +87,10 @@ absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopChec
   if (found != entries_.end()) return static_cast<size_t>(found - entries_.begin());
   absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
   if (!graph.ok()) return graph.status();
-  entries_.push_back(Entry{
-      .runs = Replications(profile_, scenario, AsATry(OptionsOf(scenario), scenario),
-                           *std::move(graph)),
-      .other_start = std::nullopt});
+  entries_.push_back(
+      Entry{.runs = Replications(profile_, scenario, AsATry(OptionsOf(scenario), scenario),
+                                 *std::move(graph)),
+            .other_start = std::nullopt});
   // What is in lockstep at every number of workers would make all of them look alike.
   if (!StartsAtRandom(scenario, options_)) CompareStarts(entries_.back());
   return entries_.size() - 1;
@@ -407,7 +407,7 @@ absl::Status PointSet::TellApart(std::vector<Search>& searches, StopCheck stop,
     std::vector<ChangeInFull> greatest;
     for (Search& search : searches) {
       const Scenario& scenario = entries_[search.point].runs.scenario();
-      if (!scenario.has_servers() || scenario.workers == 1) continue;
+      if (RunRulesOf(scenario).lengths == 1 || scenario.workers == 1) continue;
       entries_[search.point].bottleneck = search.bottleneck.Greatest();
       if (const auto change = search.bottleneck.GreatestByShort(); change.has_value())
         greatest.push_back({.search = &search, .change = *change});

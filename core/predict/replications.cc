@@ -14,7 +14,7 @@
 #include "core/base/number_text.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
-#include "core/communication/all_reduce.h"
+#include "core/communication/collective_seconds.h"
 #include "core/orders/transfer_ranks.h"
 #include "core/predict/run_interval.h"
 #include "core/predict/start_comparison.h"
@@ -638,15 +638,7 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
   report.no_overlap_examples_per_second =
       scenario_.workers * profile_->batch_size() /
       (report.computation_seconds + report.lone_collective_seconds);
-  const AllReduce& job = scenario_.all_reduce();
-  if (scenario_.workers > 1 && job.workers_per_node > 1) {
-    const auto with = [&](LinkPlace place) {
-      return CollectiveSeconds(planned, WithLinksTwiceAsFast(scenario_, place));
-    };
-    if (scenario_.workers <= job.workers_per_node ||
-        with(LinkPlace::kInsideNodes) < with(LinkPlace::kBetweenNodes))
-      report.links = LinkPlace::kInsideNodes;
-  }
+  report.links = BindingLinks(planned, scenario_);
   // Until a gain names another.
   if (prediction.most_used.resource == Resource::kCollective)
     report.bottleneck = report.links == LinkPlace::kInsideNodes

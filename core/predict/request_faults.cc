@@ -68,6 +68,17 @@ absl::StatusOr<Scenario> ResolveWithServers(const Profile& profile, const Scenar
   return scenario;
 }
 
+BeforeServers ResolveBeforeServers(const Profile& profile, const ScenarioDraft& draft, bool chooses,
+                                   const ScenarioLimits& limits) {
+  // A choice of servers does not make servers of collectives.
+  BeforeServers before{.scenario = chooses && !profile.has_collectives()
+                                       ? ResolveWithServers(profile, draft, 1, 1, limits)
+                                       : ResolveRunnable(profile, draft, nullptr, limits)};
+  before.has_none = before.scenario.ok() ? before.scenario->server_count() == 0
+                                         : chooses && profile.has_collectives();
+  return before;
+}
+
 void CheckHorizonOfPipelines(Horizon horizon, RequestFaults& faults) {
   if (horizon == Horizon::kFirstSeconds)
     faults.Add("options.horizon", "FIRST_SECONDS is not of pipelines");

@@ -50,6 +50,15 @@ absl::StatusOr<Scenario> ResolveWithServers(const Profile& profile, const Scenar
                                             int32_t servers, int32_t most,
                                             const ScenarioLimits& limits = {});
 
+// The scenario of a request that may choose among numbers of servers, before it does: with one
+// server where it does, else as ResolveRunnable.
+struct BeforeServers {
+  absl::StatusOr<Scenario> scenario;
+  bool has_none = false;  // its workers meet in collectives, whatever else is wrong with it
+};
+BeforeServers ResolveBeforeServers(const Profile& profile, const ScenarioDraft& draft, bool chooses,
+                                   const ScenarioLimits& limits);
+
 // The scenario without what fixes the number of workers, each of which is a fault at
 // `scenario.FIELD`; `because` says what varies it.
 ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because,

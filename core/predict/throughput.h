@@ -17,6 +17,7 @@
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/model/scenario_edits.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/pass_times.h"
 #include "core/predict/run_memory.h"

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 
-#include "core/model/all_reduce.h"
+#include "core/model/scenario_edits.h"
 
 namespace stepcast {
 
@@ -73,22 +72,11 @@ Changed NoStragglers(Scenario scenario) {
   return {.scenario = std::move(scenario)};
 }
 
-// A ring's rates with every number of threads, of links twice as fast.
-void Double(TransferRate& rate) {
-  rate.gamma1 *= 2;
-  rate.gamma2 *= 2;
-}
-
-Changed NoLatency(Scenario scenario) {
-  if (scenario.has_servers()) return LeftOut("links to parameter servers have none");
-  AllReduce& job = std::get<AllReduce>(scenario.communication);
-  if (job.algorithm == CollectiveAlgorithm::kMeasured)
-    return LeftOut("collectives take the times that were measured, their latency in them");
-  if (job.latency_seconds == 0 && job.intra_node_latency_seconds == 0)
-    return LeftOut("the scenario has none");
-  if (scenario.workers == 1) return LeftOut("one worker uses no link");
-  job.latency_seconds = 0;
-  job.intra_node_latency_seconds = 0;
+// By an edit, which says why where it makes no difference.
+template <typename Edit>
+Changed Edited(Scenario scenario, Edit edit) {
+  std::string why_not = edit(scenario);
+  if (!why_not.empty()) return LeftOut(std::move(why_not));
   return {.scenario = std::move(scenario)};
 }
 
@@ -173,35 +161,6 @@ Changed JobChanges::NoRecordedStragglers(Scenario scenario) const {
   return {.scenario = std::move(scenario)};
 }
 
-Changed JobChanges::LinksTwiceAsFast(Scenario scenario) const {
-  if (!scenario.has_servers()) {
-    if (scenario.workers == 1) return LeftOut("one worker uses no link");
-    AllReduce& job = std::get<AllReduce>(scenario.communication);
-    if (job.algorithm == CollectiveAlgorithm::kMeasured) {
-      for (MeasuredCollective& point : job.measured) point.seconds /= 2;
-      return {.scenario = std::move(scenario)};
-    }
-    if (job.contention.has_value()) {
-      Double(job.contention->overlapped);
-      Double(job.contention->alone);
-    }
-    scenario = WithLinksTwiceAsFast(std::move(scenario), LinkPlace::kInsideNodes);
-  }
-  return {.scenario = WithLinksTwiceAsFast(std::move(scenario), LinkPlace::kBetweenNodes)};
-}
-
-Changed JobChanges::ServersTwiceAsFast(Scenario scenario) const {
-  if (!scenario.has_servers()) return LeftOut("there are no parameter servers");
-  const std::vector<Operation>& operations = profile_->operations();
-  const bool computes = std::any_of(operations.begin(), operations.end(), [](const auto& each) {
-    return each.resource == Resource::kParameterServer;
-  });
-  if (!computes && scenario.servers().parsing_overhead == ParsingOverhead{})
-    return LeftOut("parameter servers compute nothing");
-  scenario.servers().compute_speed_factor *= 2;
-  return {.scenario = std::move(scenario)};
-}
-
 Changed JobChanges::NoHostWait(Scenario scenario) const {
   const std::optional<double> idle = profile_->content().device_idle_fraction;
   if (!idle.has_value())
@@ -238,9 +197,9 @@ Changed JobChanges::By(WhatIf change, const Scenario& scenario) const {
     case WhatIf::kNoStragglers:
       return computed_ns_.empty() ? NoStragglers(scenario) : NoRecordedStragglers(scenario);
     case WhatIf::kLinksTwiceAsFast:
-      return LinksTwiceAsFast(scenario);
+      return Edited(scenario, MakeLinksTwiceAsFast);
     case WhatIf::kNoLatency:
-      return NoLatency(scenario);
+      return Edited(scenario, RemoveLatency);
     case WhatIf::kComputationTwiceAsFast:
       // What devices wait for hosts stays.
       return ComputesFaster(scenario,
@@ -248,7 +207,8 @@ Changed JobChanges::By(WhatIf change, const Scenario& scenario) const {
     case WhatIf::kOneWorkerFewer:
       return OneWorkerFewer(scenario);
     case WhatIf::kServersTwiceAsFast:
-      return ServersTwiceAsFast(scenario);
+      return Edited(scenario,
+                    [&](Scenario& changed) { return MakeServersTwiceAsFast(*profile_, changed); });
     case WhatIf::kNoHostWait:
       return NoHostWait(scenario);
     case WhatIf::kBestBuckets:
@@ -258,24 +218,6 @@ Changed JobChanges::By(WhatIf change, const Scenario& scenario) const {
       break;  // of pipelines
   }
   return {};
-}
-
-Scenario WithLinksTwiceAsFast(Scenario scenario, LinkPlace place) {
-  if (place == LinkPlace::kInsideNodes) {
-    AllReduce& job = std::get<AllReduce>(scenario.communication);
-    job.intra_node_bandwidth_bytes_per_second *= 2;
-    return scenario;
-  }
-  if (!scenario.has_servers()) {
-    AllReduce& job = std::get<AllReduce>(scenario.communication);
-    job.rack_bandwidth_bytes_per_second *= 2;
-    job.nccl.channel_bandwidth_bytes_per_second *= 2;
-  }
-  scenario.bandwidth_bytes_per_second *= 2;
-  for (WorkerGroup& group : scenario.worker_groups) {
-    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second *= 2;
-  }
-  return scenario;
 }
 
 }  // namespace stepcast

@@ -85,20 +85,11 @@ class JobChanges {
 
   std::vector<double> SpeedsOf(const Scenario& scenario) const;
   Changed NoRecordedStragglers(Scenario scenario) const;
-  Changed LinksTwiceAsFast(Scenario scenario) const;
-  Changed ServersTwiceAsFast(Scenario scenario) const;
   Changed NoHostWait(Scenario scenario) const;
 
   const Profile* profile_;
   // By recorded worker of several: the mean time for which a step computes; else empty.
   std::vector<double> computed_ns_;
 };
-
-// The links that make collectives faster if they are.
-enum class LinkPlace : uint8_t { kBetweenNodes, kInsideNodes };
-
-// Scenarios of collectives with twice as fast links of one place only. Where collectives take
-// measured times that place is no matter.
-Scenario WithLinksTwiceAsFast(Scenario scenario, LinkPlace place);
 
 }  // namespace stepcast

@@ -78,25 +78,12 @@ Counts ResolveCounts(const RecommendationDraft& draft, RequestFaults& faults) {
 }
 
 // A count of workers is what is asked for, so nothing may fix it. The scenario without what does.
-ScenarioDraft WithoutWorkers(const ScenarioDraft& draft, RequestFaults& faults) {
-  ScenarioDraft free = draft;
-  if (free.workers.has_value())
+ScenarioDraft WithoutWorkers(ScenarioDraft draft, RequestFaults& faults) {
+  if (draft.workers.has_value())
     faults.Add("scenario.workers",
-               absl::StrCat(*free.workers, " given, must be unset: constraints say what to try"));
-  if (!free.start_offsets_ns.empty()) {
-    faults.Add("scenario.start_offsets_ns",
-               absl::StrCat(free.start_offsets_ns.size(),
-                            " given, must be empty: the number of workers varies"));
-  }
-  if (!free.worker_groups.empty()) {
-    faults.Add("scenario.worker_groups",
-               absl::StrCat(free.worker_groups.size(),
-                            " given, must be empty: the number of workers varies"));
-  }
-  free.workers.reset();
-  free.start_offsets_ns.clear();
-  free.worker_groups.clear();
-  return free;
+               absl::StrCat(*draft.workers, " given, must be unset: constraints say what to try"));
+  draft.workers.reset();
+  return WithVariedWorkers(draft, "the number of workers varies", faults);
 }
 
 // One scenario for each number of servers that may be chosen.
@@ -106,14 +93,9 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   const ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
   const bool chooses_servers = draft.max_parameter_servers.has_value() &&
                                std::holds_alternative<ParameterServersDraft>(free.communication);
-  // A choice of servers does not make servers of collectives.
-  const bool gives_servers = chooses_servers && !profile.has_collectives();
-  absl::StatusOr<Scenario> scenario = gives_servers
-                                          ? ResolveWithServers(profile, free, 1, 1, limits)
-                                          : ResolveRunnable(profile, free, nullptr, limits);
+  const auto [scenario, meets_in_collectives] =
+      ResolveBeforeServers(profile, free, chooses_servers, limits);
   faults.AddPart("scenario", scenario.status());
-  const bool meets_in_collectives =
-      scenario.ok() ? !scenario->has_servers() : chooses_servers && profile.has_collectives();
   if (meets_in_collectives && draft.max_parameter_servers.has_value()) {
     faults.Add("constraints.max_parameter_servers",
                absl::StrCat(*draft.max_parameter_servers,
@@ -352,7 +334,7 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   // the scenario says.
   if (query.current.has_value() && !query.current->parameter_servers.has_value()) {
     query.current->parameter_servers =
-        query.server_choices.front().has_servers()
+        query.server_choices.front().server_count() > 0
             ? draft.scenario.servers().servers.value_or(profile.parameter_servers())
             : 0;
   }

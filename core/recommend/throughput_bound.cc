@@ -5,11 +5,10 @@
 #include <iterator>
 #include <limits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/base/index.h"
-#include "core/communication/collective_time.h"
+#include "core/communication/collective_seconds.h"
 #include "core/predict/pipeline_job.h"
 
 namespace stepcast {
@@ -131,16 +130,11 @@ ThroughputBound::ThroughputBound(PipelinePlan plan, const Scenario& scenario)
 // launches and latencies leave of it; cycles fuse what is ready; and rounds one by one are rounded,
 // each. No bound is claimed of those.
 double ThroughputBound::CollectivesAlone(int32_t workers) const {
-  if (collectives_.empty() || scenario_.all_reduce().concurrent_collectives > 1 ||
-      std::holds_alternative<Horovod>(scenario_.all_reduce().fusion) ||
-      scenario_.all_reduce().fidelity == Fidelity::kExpanded)
+  if (collectives_.empty() || !GoOneByOne(scenario_))
     return std::numeric_limits<double>::infinity();
   Scenario scenario = scenario_;
   scenario.workers = workers;
-  const CollectiveTimes times(scenario);
-  double seconds = 0;
-  for (const PlannedCollective& collective : collectives_)
-    seconds += ToSeconds(times.TimeOf(collective.kind, collective.bytes, collective.threads));
+  const double seconds = CollectiveSeconds(collectives_, scenario);
   return seconds > 0 ? workers / seconds : std::numeric_limits<double>::infinity();
 }
 

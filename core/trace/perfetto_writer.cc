@@ -87,16 +87,13 @@ PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink)
     : TraceEvents(sink),
       subject_(subject),
       lanes_(subject.graph),
-      collective_of_(subject.collectives.empty() ? 0 : Index(subject.graph.size())) {
+      collective_of_(subject.collectives.empty() ? 0 : Index(subject.graph.size())),
+      compute_speed_(subject.scenario.compute_speeds()) {
   for (size_t i = 0; i < subject.collectives.size(); ++i) {
     const PlannedCollective& collective = subject.collectives[i];
     collective_of_[Index(collective.op)] = static_cast<int32_t>(i);
     if (collective.last_op >= 0)
       collective_of_[Index(collective.last_op)] = static_cast<int32_t>(i);
-  }
-  for (const WorkerGroup& group : subject.scenario.worker_groups) {
-    compute_speed_.insert(compute_speed_.end(), static_cast<size_t>(group.count),
-                          group.compute_speed_factor.value_or(1));
   }
 }
 
@@ -214,18 +211,17 @@ void PerfettoWriter::WriteSegment(const Execution& execution, const PathSegment&
 
 void PerfettoWriter::AppendTransferArgs(const ChunkRecord& chunk) {
   const int64_t size = subject_.graph.size_bytes(chunk.op);
-  if (!subject_.scenario.has_servers()) {
+  const std::optional<StreamServices> services = StreamServices::Of(size, subject_.scenario);
+  if (!services.has_value()) {
     absl::StrAppend(&event_, R"(,"bytes":)", size);
     return;
   }
-  const StreamServices services =
-      StreamServices::Of(size, subject_.scenario.servers().multiplexing);
   const Span alone = subject_.graph.work(chunk.op).OfService(chunk.service);
   const double share = static_cast<double>(alone.ticks) /
                        static_cast<double>(std::max<int64_t>(1, (chunk.end - chunk.start).ticks));
-  absl::StrAppend(&event_, R"(,"bytes":)", services.BytesOf(chunk.service), R"(,"size_bytes":)",
+  absl::StrAppend(&event_, R"(,"bytes":)", services->BytesOf(chunk.service), R"(,"size_bytes":)",
                   size, R"(,"link_share":)", share);
-  absl::StrAppend(&event_, R"(,"service":)", chunk.service, R"(,"services":)", services.count);
+  absl::StrAppend(&event_, R"(,"service":)", chunk.service, R"(,"services":)", services->count);
 }
 
 void PerfettoWriter::AppendCollectiveArgs(const ChunkRecord& chunk) {
@@ -237,9 +233,7 @@ void PerfettoWriter::AppendCollectiveArgs(const ChunkRecord& chunk) {
 
 void PerfettoWriter::AppendComputationArgs(const ChunkRecord& chunk) {
   // How much of it was slowed down beside collectives is not known here.
-  if (!subject_.scenario.has_servers() && (subject_.scenario.all_reduce().overlap_slowdown > 1 ||
-                                           subject_.scenario.all_reduce().contention.has_value()))
-    return;
+  if (subject_.scenario.slows_computation()) return;
   const bool is_scaled =
       subject_.graph.lanes().IsCompute(subject_.graph.lane(chunk.op)) && !compute_speed_.empty();
   const double speed = is_scaled ? compute_speed_[static_cast<size_t>(chunk.worker)] : 1;

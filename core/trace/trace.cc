@@ -4,13 +4,11 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/communication/parameter_servers.h"
-#include "core/communication/stream_services.h"
+#include "core/communication/job.h"
 #include "core/diagnose/critical_path.h"
 #include "core/diagnose/execution.h"
 #include "core/diagnose/job_recording_report.h"
@@ -30,34 +28,26 @@ constexpr int32_t kMaxSteps = 10'000'000;  // as of any simulation
 
 // Nothing that is asked for is ignored silently.
 void RefuseWhatHasNoEffect(const SimulationOptionsDraft& draft, RequestFaults& faults) {
-  const auto refuse = [&](const char* field, const std::string& why) {
-    faults.Add(absl::StrCat("options.", field), why);
+  const auto refuse = [&](bool is_asked, const char* field, const auto&... why) {
+    if (is_asked) faults.Add(absl::StrCat("options.", field), absl::StrCat(why...));
   };
-  if (draft.warmup_steps.value_or(0) != 0)
-    refuse("warmup_steps",
-           absl::StrCat(*draft.warmup_steps, " has no effect: a trace shows every step"));
-  if (draft.replications.value_or(1) != 1)
-    refuse("replications",
-           absl::StrCat(*draft.replications, " has no effect: a trace is of one run"));
-  if (draft.relative_precision.value_or(0) != 0) {
-    refuse("relative_precision",
-           absl::StrCat(*draft.relative_precision, " has no effect: a trace is of one run"));
-  }
-  if (draft.confidence_level)
-    refuse("confidence_level",
-           absl::StrCat(*draft.confidence_level, " has no effect: a trace has no interval"));
-  if (draft.time_budget_seconds) {
-    refuse("time_budget", absl::StrCat(*draft.time_budget_seconds,
-                                       " seconds have no effect: half a trace is not an answer"));
-  }
-  if (draft.horizon.value_or(Horizon::kSteadyState) != Horizon::kSteadyState)
-    refuse("horizon", "has no effect: a trace shows the first steps");
-  if (draft.horizon_steps)
-    refuse("horizon_steps",
-           absl::StrCat(*draft.horizon_steps, " has no effect: steps_per_worker are shown"));
-  if (draft.horizon_seconds)
-    refuse("horizon_seconds",
-           absl::StrCat(*draft.horizon_seconds, " has no effect: steps_per_worker are shown"));
+  refuse(draft.warmup_steps.value_or(0) != 0, "warmup_steps", draft.warmup_steps.value_or(0),
+         " has no effect: a trace shows every step");
+  refuse(draft.replications.value_or(1) != 1, "replications", draft.replications.value_or(1),
+         " has no effect: a trace is of one run");
+  refuse(draft.relative_precision.value_or(0) != 0, "relative_precision",
+         draft.relative_precision.value_or(0), " has no effect: a trace is of one run");
+  refuse(draft.confidence_level.has_value(), "confidence_level", draft.confidence_level.value_or(0),
+         " has no effect: a trace has no interval");
+  refuse(draft.time_budget_seconds.has_value(), "time_budget",
+         draft.time_budget_seconds.value_or(0),
+         " seconds have no effect: half a trace is not an answer");
+  refuse(draft.horizon.value_or(Horizon::kSteadyState) != Horizon::kSteadyState, "horizon",
+         "has no effect: a trace shows the first steps");
+  refuse(draft.horizon_steps.has_value(), "horizon_steps", draft.horizon_steps.value_or(0),
+         " has no effect: steps_per_worker are shown");
+  refuse(draft.horizon_seconds.has_value(), "horizon_seconds", draft.horizon_seconds.value_or(0),
+         " has no effect: steps_per_worker are shown");
 }
 
 // Of a recording: the job is what was recorded.
@@ -90,31 +80,6 @@ SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
   return options;
 }
 
-// Of a collective that partition_bytes cuts, or that sharding makes two or three of.
-int64_t MostPieces(const Profile& profile, const Scenario& scenario) {
-  const AllReduce& job = scenario.all_reduce();
-  int64_t pieces = 1;
-  for (const Operation& operation : profile.operations()) {
-    if (job.partition_bytes > 0)
-      pieces = std::max(pieces, (operation.size_bytes - 1) / job.partition_bytes + 1);
-  }
-  return job.sharding == Sharding::kNone   ? pieces
-         : job.sharding == Sharding::kFull ? 3 * pieces
-                                           : 2 * pieces;
-}
-
-// Beyond the first: as many as collectives can be under way at once.
-int64_t JointLanes(const Profile& profile, const Scenario& scenario) {
-  return std::holds_alternative<Horovod>(scenario.all_reduce().fusion)
-             ? static_cast<int64_t>(profile.operations().size())
-             : scenario.all_reduce().concurrent_collectives - 1;
-}
-
-// Of a collective, besides itself: with which it ends, and the chunks of its rounds.
-int64_t MostRounds(const Scenario& scenario) {
-  return scenario.all_reduce().fidelity == Fidelity::kExpanded ? 4 * int64_t{scenario.workers} : 0;
-}
-
 // The most that the trace can have: lanes that run nothing are counted, too.
 int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t steps_per_worker) {
   if (scenario.pipeline.has_value()) {
@@ -126,43 +91,11 @@ int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t ste
     return MostPipelineEvents(scenario.pipeline->layout, columns, steps_per_worker) +
            columns * static_cast<int64_t>(profile.operations().size()) * steps_per_worker;
   }
-  if (!scenario.has_servers()) {
-    const double a_step = static_cast<double>(profile.operations().size()) + 1;
-    const double pieces = static_cast<double>(MostPieces(profile, scenario));
-    const double names =
-        2 * static_cast<double>(4 + ProfileLimits{}.max_streams + JointLanes(profile, scenario));
-    const double rounds = 1 + static_cast<double>(MostRounds(scenario));
-    // Of large jobs more than an int64 holds.
-    constexpr double kMost = 9e18;
-    return static_cast<int64_t>(
-        std::min(kMost, scenario.workers * (steps_per_worker * pieces * rounds * a_step + names)));
-  }
-  const bool has_parsing = scenario.servers().parsing_overhead != ParsingOverhead{};
-  const int64_t partition = scenario.servers().partition_bytes;
-  int64_t largest = 1;
-  for (const Operation& operation : profile.operations())
-    largest = std::max(largest, operation.size_bytes);
-  const auto parts_of = [&](int64_t bytes) {
-    return partition == 0 ? 1 : (bytes - 1) / partition + 1;
-  };
-  int64_t a_step = 1;
-  for (const Operation& operation : profile.operations()) {
-    // A parameter that is all-reduced comes down and goes up, and may have an update of its own.
-    const bool is_collective = operation.resource == Resource::kCollective;
-    if (is_collective || IsTransfer(operation.resource)) {
-      const int64_t part =
-          partition == 0 ? operation.size_bytes : std::min(partition, operation.size_bytes);
-      const int64_t services =
-          parts_of(operation.size_bytes) *
-          (StreamServices::Of(part, scenario.servers().multiplexing).count + (has_parsing ? 1 : 0));
-      a_step += is_collective ? 2 * services + (scenario.sums() ? 1 : 0) : services;
-    } else {
-      a_step += operation.resource == Resource::kParameterServer ? parts_of(largest) : 1;
-    }
-  }
-  const int64_t names = 2 + ServerLanes{.servers = scenario.servers().servers}
-                                .count();  // of the worker, its steps and its lanes
-  return scenario.workers * (steps_per_worker * a_step + 2 * names);
+  // Of large jobs more than an int64 holds.
+  constexpr double kMost = 9e18;
+  const StepBound bound = StepBoundOf(profile, scenario);
+  return static_cast<int64_t>(
+      std::min(kMost, scenario.workers * (steps_per_worker * bound.chunks + 2 * bound.lanes)));
 }
 
 // The run of a job, and its trace while it goes on.

@@ -250,13 +250,15 @@ Slowdown SlowdownOf(const std::optional<double>& asked, const std::optional<Foun
 absl::Status TakeContentionOut(const ImportProfileCall& call, const JobRecordingReport& report,
                                const ProfileLimits& limits, StopCheck stop,
                                MultiRankRecording& recording) {
-  for (const AskedSlowdown& asked : AskedSlowdowns(call)) {
-    if (!recording.has_servers() || !asked.value.has_value()) continue;
-    return Refused(asked.field, absl::StrCat(*asked.value,
-                                             " given, and workers that meet at parameter "
-                                             "servers have no collectives"));
+  if (recording.has_servers()) {
+    for (const AskedSlowdown& asked : AskedSlowdowns(call)) {
+      if (asked.value.has_value())
+        return Refused(asked.field, absl::StrCat(*asked.value,
+                                                 " given, and workers that meet at parameter "
+                                                 "servers have no collectives"));
+    }
+    return absl::OkStatus();
   }
-  if (recording.has_servers()) return absl::OkStatus();
   std::vector<NodeClock> clocks;
   for (const WorkerReport& worker : report.workers) clocks.push_back(worker.clock);
   std::optional<CollectiveSlowdown> of_collectives;

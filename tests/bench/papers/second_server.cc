@@ -11,6 +11,15 @@ namespace stepcast::bench {
 
 namespace {
 
+// The server of each operation, by its index, where tensors travel whole; 0 for WORKER operations.
+std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers) {
+  const Placement placement(profile, servers, 0);
+  std::vector<int32_t> placed;
+  for (size_t i = 0; i < profile.operations().size(); ++i)
+    placed.push_back(placement.ServerOf(static_cast<int32_t>(i), 0));
+  return placed;
+}
+
 std::vector<int64_t> BytesOfTwo(const Profile& profile) {
   const std::vector<int32_t> servers = PlaceParameters(profile, 2);
   std::vector<int64_t> bytes(2);

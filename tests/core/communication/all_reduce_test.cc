@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/communication/collective_seconds.h"
 #include "tests/core/engine/job_builder.h"
 
 namespace stepcast::collective_program_test {

@@ -23,6 +23,15 @@
 namespace stepcast::parameter_servers_test {
 namespace {
 
+// The server of each operation, by its index, where tensors travel whole; 0 for WORKER operations.
+std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers) {
+  const Placement placement(profile, servers, 0);
+  std::vector<int32_t> placed;
+  for (size_t i = 0; i < profile.operations().size(); ++i)
+    placed.push_back(placement.ServerOf(static_cast<int32_t>(i), 0));
+  return placed;
+}
+
 using ::testing::ElementsAre;
 using testing::JobBuilder;
 using testing::Resolved;

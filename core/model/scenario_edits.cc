@@ -1,0 +1,80 @@
+#include "core/model/scenario_edits.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace stepcast {
+
+namespace {
+
+// The rates with every number of threads, of links twice as fast.
+void Double(TransferRate& rate) {
+  rate.gamma1 *= 2;
+  rate.gamma2 *= 2;
+}
+
+constexpr char kOneWorker[] = "one worker uses no link";
+
+}  // namespace
+
+Scenario WithLinksTwiceAsFast(Scenario scenario, LinkPlace place) {
+  auto* const job = std::get_if<AllReduce>(&scenario.communication);
+  if (place == LinkPlace::kInsideNodes) {
+    job->intra_node_bandwidth_bytes_per_second *= 2;
+    return scenario;
+  }
+  if (job != nullptr) {
+    job->rack_bandwidth_bytes_per_second *= 2;
+    job->nccl.channel_bandwidth_bytes_per_second *= 2;
+  }
+  scenario.bandwidth_bytes_per_second *= 2;
+  for (WorkerGroup& group : scenario.worker_groups) {
+    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second *= 2;
+  }
+  return scenario;
+}
+
+std::string MakeLinksTwiceAsFast(Scenario& scenario) {
+  if (auto* const job = std::get_if<AllReduce>(&scenario.communication); job != nullptr) {
+    if (scenario.workers == 1) return kOneWorker;
+    if (job->algorithm == CollectiveAlgorithm::kMeasured) {
+      for (MeasuredCollective& point : job->measured) point.seconds /= 2;
+      return "";
+    }
+    if (job->contention.has_value()) {
+      Double(job->contention->overlapped);
+      Double(job->contention->alone);
+    }
+    scenario = WithLinksTwiceAsFast(std::move(scenario), LinkPlace::kInsideNodes);
+  }
+  scenario = WithLinksTwiceAsFast(std::move(scenario), LinkPlace::kBetweenNodes);
+  return "";
+}
+
+std::string RemoveLatency(Scenario& scenario) {
+  auto* const job = std::get_if<AllReduce>(&scenario.communication);
+  if (job == nullptr) return "links to parameter servers have none";
+  if (job->algorithm == CollectiveAlgorithm::kMeasured)
+    return "collectives take the times that were measured, their latency in them";
+  if (job->latency_seconds == 0 && job->intra_node_latency_seconds == 0)
+    return "the scenario has none";
+  if (scenario.workers == 1) return kOneWorker;
+  job->latency_seconds = 0;
+  job->intra_node_latency_seconds = 0;
+  return "";
+}
+
+std::string MakeServersTwiceAsFast(const Profile& profile, Scenario& scenario) {
+  if (!scenario.has_servers()) return "there are no parameter servers";
+  const std::vector<Operation>& operations = profile.operations();
+  const bool computes = std::any_of(operations.begin(), operations.end(), [](const auto& each) {
+    return each.resource == Resource::kParameterServer;
+  });
+  if (!computes && scenario.servers().parsing_overhead == ParsingOverhead{})
+    return "parameter servers compute nothing";
+  scenario.servers().compute_speed_factor *= 2;
+  return "";
+}
+
+}  // namespace stepcast

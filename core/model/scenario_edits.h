@@ -1,0 +1,26 @@
+// Edits of a resolved scenario: the same job on faster links and servers.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+
+namespace stepcast {
+
+// The links that make collectives faster if they are.
+enum class LinkPlace : uint8_t { kBetweenNodes, kInsideNodes };
+
+// The scenario with links of one place twice as fast. Where collectives take measured times that
+// place is no matter. REQUIRES: inside nodes: workers meet in collectives.
+Scenario WithLinksTwiceAsFast(Scenario scenario, LinkPlace place);
+
+// Each edits the scenario, or leaves it and returns the reason why it makes no difference.
+std::string MakeLinksTwiceAsFast(Scenario& scenario);  // all of them; measured times are halved
+std::string RemoveLatency(Scenario& scenario);
+std::string MakeServersTwiceAsFast(const Profile& profile, Scenario& scenario);
+
+}  // namespace stepcast
