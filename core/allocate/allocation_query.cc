@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,15 @@
 namespace stepcast {
 
 namespace {
+
+// True if it is, else with a fault.
+template <typename Number>
+bool IsFrom(std::type_identity_t<Number> least, std::type_identity_t<Number> most, Number value,
+            const char* field, RequestFaults& faults) {
+  const bool is_from = value >= least && value <= most;
+  faults.AddIf(!is_from, field, value, " is not from ", least, " to ", most);
+  return is_from;
+}
 
 constexpr int32_t kDefaultMaxWorkers = 16;
 
@@ -25,12 +35,9 @@ struct GangCounts {
 GangCounts CountsOf(const AllocationJobDraft& draft, int32_t most,
                     const AllocationJobLimits& limits, RequestFaults& faults) {
   const int32_t gang = draft.gang.value_or(1);
-  const bool gang_ok = gang >= 1 && gang <= limits.max_workers;
-  if (!gang_ok) faults.Add("gang", absl::StrCat(gang, " is not from 1 to ", limits.max_workers));
+  const bool gang_ok = IsFrom(1, limits.max_workers, gang, "gang", faults);
   const int32_t min = draft.min_workers.value_or(gang_ok ? gang : 1);
-  const bool min_ok = min >= 0 && min <= limits.max_workers;
-  if (!min_ok)
-    faults.Add("min_workers", absl::StrCat(min, " is not from 0 to ", limits.max_workers));
+  const bool min_ok = IsFrom(0, limits.max_workers, min, "min_workers", faults);
   if (!gang_ok || !min_ok) return {};
   const int32_t usual =
       std::min(std::max(kDefaultMaxWorkers, min + kDefaultMaxWorkers - 1), limits.max_workers);
@@ -54,33 +61,18 @@ GangCounts CountsOf(const AllocationJobDraft& draft, int32_t most,
 
 void CheckNumbers(const AllocationJobDraft& draft, AllocationObjective objective,
                   const AllocationJobLimits& limits, RequestFaults& faults) {
-  if (const double weight = draft.weight.value_or(1);
-      !(weight >= limits.min_weight && weight <= limits.max_weight)) {
-    faults.Add("weight",
-               absl::StrCat(weight, " is not from ", limits.min_weight, " to ", limits.max_weight));
-  }
-  if (draft.remaining_examples && *draft.remaining_examples < 1) {
-    faults.Add("remaining_examples", absl::StrCat(*draft.remaining_examples, " is less than 1"));
-  }
-  if (!draft.remaining_examples && objective == AllocationObjective::kMinMakespan) {
-    faults.Add("remaining_examples", "must be given: MIN_MAKESPAN needs to know when the job ends");
-  }
+  IsFrom(limits.min_weight, limits.max_weight, draft.weight.value_or(1), "weight", faults);
+  faults.AddIf(draft.remaining_examples && *draft.remaining_examples < 1, "remaining_examples",
+               draft.remaining_examples, " is less than 1");
+  faults.AddIf(!draft.remaining_examples && objective == AllocationObjective::kMinMakespan,
+               "remaining_examples", "must be given: MIN_MAKESPAN needs to know when the job ends");
   if (!draft.current) return;
-  if (draft.current->workers < 1 || draft.current->workers > limits.max_workers) {
-    faults.Add("current.workers",
-               absl::StrCat(draft.current->workers, " is not from 1 to ", limits.max_workers));
-  }
-  const ScenarioLimits scenario_limits;
-  if (const int32_t servers = draft.current->servers.value_or(1);
-      servers < 1 || servers > scenario_limits.max_parameter_servers) {
-    faults.Add("current.parameter_servers",
-               absl::StrCat(servers, " is not from 1 to ", scenario_limits.max_parameter_servers));
-  }
+  IsFrom(1, limits.max_workers, draft.current->workers, "current.workers", faults);
+  IsFrom(1, ScenarioLimits{}.max_parameter_servers, draft.current->servers.value_or(1),
+         "current.parameter_servers", faults);
   const double seconds = draft.current->rescale_seconds;
-  if (!(seconds >= 0 && seconds <= limits.max_rescale_seconds)) {
-    faults.Add("current.rescale_seconds",
-               absl::StrCat(seconds, " is not from 0 to ", limits.max_rescale_seconds));
-  } else if (seconds > 0 && !draft.remaining_examples) {
+  if (IsFrom(0, limits.max_rescale_seconds, seconds, "current.rescale_seconds", faults) &&
+      seconds > 0 && !draft.remaining_examples) {
     faults.Add("remaining_examples",
                "must be given: without it nobody can say what current.rescale_seconds are worth");
   }
@@ -202,22 +194,16 @@ void CheckIds(const std::vector<std::string>& ids, const AllocationLimits& limit
 void CheckCapacity(const std::optional<ClusterCapacity>& capacity, const AllocationLimits& limits,
                    RequestFaults& faults) {
   if (!capacity) return faults.Add("capacity", "is required");
-  if (const int32_t devices = capacity->devices.value_or(1);
-      devices < 1 || devices > limits.max_devices)
-    faults.Add("capacity.devices", absl::StrCat(devices, " is not from 1 to ", limits.max_devices));
+  IsFrom(1, limits.max_devices, capacity->devices.value_or(1), "capacity.devices", faults);
   if (capacity->devices.has_value()) {
     if (capacity->workers != 0)
       faults.Add("capacity.workers",
                  absl::StrCat(capacity->workers, " given beside devices: give either"));
-  } else if (capacity->workers < 1 || capacity->workers > limits.max_workers) {
-    faults.Add("capacity.workers",
-               absl::StrCat(capacity->workers, " is not from 1 to ", limits.max_workers));
+  } else {
+    IsFrom(1, limits.max_workers, capacity->workers, "capacity.workers", faults);
   }
-  if (capacity->servers &&
-      (*capacity->servers < 1 || *capacity->servers > limits.max_parameter_servers)) {
-    faults.Add("capacity.parameter_servers", absl::StrCat(*capacity->servers, " is not from 1 to ",
-                                                          limits.max_parameter_servers));
-  }
+  IsFrom(1, limits.max_parameter_servers, capacity->servers.value_or(1),
+         "capacity.parameter_servers", faults);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "core/communication/parameter_servers.h"
 #include "core/communication/stream_services.h"
 #include "core/engine/joint_plan.h"
-#include "core/model/profile_limits.h"
 
 namespace stepcast {
 

@@ -579,10 +579,8 @@ bool CanMeet(int32_t workers, const AllReduce& job) {
 }
 
 void CheckWorkers(const char* path, int32_t workers, const AllReduce& job, FaultList& faults) {
-  if (!FillsNodes(workers, job)) {
-    faults.Add(path, absl::StrCat(workers, " workers do not fill nodes of ", job.workers_per_node,
-                                  " (all_reduce.workers_per_node)"));
-  }
+  faults.AddIf(!FillsNodes(workers, job), path, workers, " workers do not fill nodes of ",
+               job.workers_per_node, " (all_reduce.workers_per_node)");
   if (job.algorithm == CollectiveAlgorithm::kHalvingDoubling && (workers & (workers - 1)) != 0) {
     faults.Add(path, absl::StrCat(workers, " is not a power of two, which HALVING_DOUBLING needs"));
   }

@@ -129,10 +129,9 @@ std::string ToldOf(const Profile& profile, const Profile& second, double batch_s
 
 void CheckSecondRecording(const Profile& profile, const Profile& second, const char* path,
                           FaultList& faults) {
-  if (second.batch_size() == profile.batch_size()) {
-    faults.Add(path, absl::StrCat("its batch is ", second.batch_size(),
-                                  " as well: what grows with the batch shows in another one only"));
-  }
+  faults.AddIf(second.batch_size() == profile.batch_size(), path, "its batch is ",
+               second.batch_size(),
+               " as well: what grows with the batch shows in another one only");
   const ByOperation other = OtherNs(profile, second);
   if (std::all_of(other.begin(), other.end(), [](double ns) { return ns < 0; }))
     faults.Add(path, "has no computation of a name that the first has: it is of another job");

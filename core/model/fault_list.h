@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,15 @@
 
 namespace stepcast {
 
+template <typename Part>
+const Part& ValueOf(const Part& part) {
+  return part;
+}
+template <typename Part>
+const Part& ValueOf(const std::optional<Part>& part) {
+  return *part;
+}
+
 // A bounded list of faults: it keeps the first kMaxKept and drops the rest, so that a hostile input
 // of a million faults does not become gigabytes of text.
 class FaultList {
@@ -22,6 +32,12 @@ class FaultList {
   void Add(std::string field, std::string description) {
     if (!full())
       faults_.push_back({.field = std::move(field), .description = std::move(description)});
+  }
+  // A fault of these parts where something is wrong; of optional ones, which must be there then,
+  // what they hold.
+  template <typename... Parts>
+  void AddIf(bool is_wrong, std::string field, const Parts&... description) {
+    if (is_wrong) Add(std::move(field), absl::StrCat(ValueOf(description)...));
   }
   bool empty() const { return faults_.empty(); }
   // Nothing is kept any more: what would only be dropped need not be looked for.

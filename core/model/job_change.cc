@@ -44,18 +44,15 @@ class Changer {
   }
 
   void Check() {
-    if (profile_.recorded_workers() > 1 || profile_.content().recording.has_value()) {
-      faults_.Add("", absl::StrCat("the profile is a recording of several workers, whose clocks a "
-                                   "change would tear apart: import one of them alone"));
-    }
+    faults_.AddIf(profile_.recorded_workers() > 1 || profile_.content().recording.has_value(), "",
+                  "the profile is a recording of several workers, whose clocks a "
+                  "change would tear apart: import one of them alone");
     if (change_.batch_size.has_value() && *change_.batch_size < 1)
       faults_.Add("batch_size", absl::StrCat(*change_.batch_size, " is below 1"));
-    if (change_.global_batch_size.has_value()) {
-      faults_.Add("global_batch_size",
-                  absl::StrCat(*change_.global_batch_size,
-                               ", which workers divide in predictions, recommendations and "
-                               "allocations only: give batch_size, the share of one"));
-    }
+    faults_.AddIf(change_.global_batch_size.has_value(), "global_batch_size",
+                  change_.global_batch_size,
+                  ", which workers divide in predictions, recommendations and "
+                  "allocations only: give batch_size, the share of one");
     CheckBatch();
     if (change_.accumulate.has_value()) CheckAccumulate(*change_.accumulate);
     if (change_.compute_speed_factor.has_value()) {
@@ -83,15 +80,11 @@ class Changer {
   }
 
   void CheckAccumulate(int32_t micro_batches) {
-    if (micro_batches < 1 || micro_batches > kMaxMicroBatchesOfStep) {
-      faults_.Add("accumulate",
-                  absl::StrCat(micro_batches, " is not from 1 to ", kMaxMicroBatchesOfStep));
-    }
-    if (!profile_.has_collectives()) {
-      faults_.Add("accumulate",
+    faults_.AddIf(micro_batches < 1 || micro_batches > kMaxMicroBatchesOfStep, "accumulate",
+                  micro_batches, " is not from 1 to ", kMaxMicroBatchesOfStep);
+    faults_.AddIf(!profile_.has_collectives(), "accumulate",
                   "the profile's workers send gradients to parameter servers, of which nothing "
                   "tells when they would add up: it is for jobs with all-reduces");
-    }
     const auto is_sharded = [](const Operation& operation) {
       return IsAcrossWorkers(operation) && operation.collective != Collective::kAllReduce;
     };

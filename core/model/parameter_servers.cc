@@ -22,12 +22,11 @@ class ParameterServersResolver {
       : profile_(profile), asked_(asked), links_(links), limits_(limits), faults_(faults) {}
 
   ParameterServers Run() && {
-    if (profile_.recorded_workers() > 1 && profile_.has_collectives()) {
-      faults_.Add("parameter_servers",
-                  absl::StrCat("the profile is a recording of ", profile_.recorded_workers(),
-                               " workers that meet in collectives, and is not asked about "
-                               "servers: import one worker's alone"));
-    }
+    faults_.AddIf(profile_.recorded_workers() > 1 && profile_.has_collectives(),
+                  "parameter_servers", "the profile is a recording of ",
+                  profile_.recorded_workers(),
+                  " workers that meet in collectives, and is not asked about "
+                  "servers: import one worker's alone");
     ResolveServerCount();
     servers_.parsing_overhead =
         asked_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
@@ -175,17 +174,14 @@ class ParameterServersResolver {
     const bool is_explicit = servers_.transfer_order == TransferOrder::kExplicit;
     if (is_explicit && !ranked)
       faults_.Add("parameter_servers.transfer_priorities", "none given, but EXPLICIT needs them");
-    if (!is_explicit && ranked) {
-      faults_.Add("parameter_servers.transfer_priorities",
-                  absl::StrCat(asked_.transfer_priorities.size(),
-                               " given, and another transfer_order than EXPLICIT: which of both?"));
-    }
+    faults_.AddIf(!is_explicit && ranked, "parameter_servers.transfer_priorities",
+                  asked_.transfer_priorities.size(),
+                  " given, and another transfer_order than EXPLICIT: which of both?");
     if (is_explicit && ranked) ResolvePriorities();
-    if (servers_.transfer_order == TransferOrder::kRecorded && profile_.has_collectives()) {
-      faults_.Add("parameter_servers.transfer_order",
+    faults_.AddIf(servers_.transfer_order == TransferOrder::kRecorded && profile_.has_collectives(),
+                  "parameter_servers.transfer_order",
                   "RECORDED, and the profile is of workers that meet in collectives: no transfer "
                   "was recorded");
-    }
   }
 
   void ResolvePartition() {
@@ -208,8 +204,7 @@ class ParameterServersResolver {
       if (known && rank >= 0) continue;
       const std::string path =
           absl::StrCat("parameter_servers.transfer_priorities[", Quoted(name), "]");
-      if (!known)
-        faults_.Add(path, absl::StrCat(Quoted(name), " is not a transfer of the profile"));
+      faults_.AddIf(!known, path, Quoted(name), " is not a transfer of the profile");
       if (rank < 0) faults_.Add(path, absl::StrCat(rank, " is a negative rank"));
     }
     servers_.transfer_priorities = asked_.transfer_priorities;

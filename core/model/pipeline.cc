@@ -39,10 +39,8 @@ class PipelineResolver {
                  pipeline_.nodes_per_replica);
     ResolveNetwork(network);
     const StageMap map = MapStages(profile_, "pipeline", faults_);
-    if (profile_.recorded_workers() > 1)
-      faults_.Add("pipeline",
-                  absl::StrCat("the profile is a recording of ", profile_.recorded_workers(),
-                               " workers: import one's alone"));
+    faults_.AddIf(profile_.recorded_workers() > 1, "pipeline", "the profile is a recording of ",
+                  profile_.recorded_workers(), " workers: import one's alone");
     if (map.chain.empty() || !layout_is_sound_) return std::move(pipeline_);
     CheckPasses(map);
     if (CheckStages(map)) ResolveCuts(map);
@@ -53,9 +51,8 @@ class PipelineResolver {
   void ResolveCount(const char* field, std::optional<int32_t> asked, int32_t most, int32_t& count) {
     if (!asked.has_value()) return;
     count = *asked;
-    if (count < 1 || count > most)
-      faults_.Add(absl::StrCat("pipeline.", field),
-                  absl::StrCat(count, " is not from 1 to ", most));
+    faults_.AddIf(count < 1 || count > most, absl::StrCat("pipeline.", field), count,
+                  " is not from 1 to ", most);
   }
 
   void ResolveLayout() {
@@ -120,8 +117,7 @@ class PipelineResolver {
       const std::vector<int32_t> first = BestCuts(profile_, map, pipeline_.layout.stages());
       for (size_t stage = 1; stage < first.size(); ++stage)
         pipeline_.cuts.push_back(profile_.operations()[Index(map.chain[Index(first[stage])])].name);
-      if (static_cast<int32_t>(first.size()) < pipeline_.layout.stages())
-        faults_.Add("pipeline.cuts",
+      faults_.AddIf(static_cast<int32_t>(first.size()) < pipeline_.layout.stages(), "pipeline.cuts",
                     "none given, and the profile has too many forward operations "
                     "to find so many");
       return;

@@ -32,8 +32,8 @@ class ScenarioResolver {
   absl::StatusOr<Scenario> Run() && {
     scenario_.workers = draft_.workers.value_or(1);
     workers_known_ = scenario_.workers >= 1 && scenario_.workers <= limits_.max_workers;
-    Refuse(!workers_known_, "workers", scenario_.workers, " is not from 1 to ",
-           limits_.max_workers);
+    faults_.AddIf(!workers_known_, "workers", scenario_.workers, " is not from 1 to ",
+                  limits_.max_workers);
     CheckCluster();
     scenario_.bandwidth_bytes_per_second = draft_.bandwidth_bytes_per_second.value_or(
         cluster_.has_value() ? cluster_->bandwidth_bytes_per_second
@@ -58,19 +58,13 @@ class ScenarioResolver {
     scenario_.change = profile_.change();
     if (draft_.pipeline.has_value()) ResolveOfPipeline();
     const int32_t accumulate = Accumulated();
-    Refuse(draft_.pipeline.has_value() && accumulate != 1, "change.accumulate", accumulate,
-           ", and a pipeline, whose micro_batches add up already");
+    faults_.AddIf(draft_.pipeline.has_value() && accumulate != 1, "change.accumulate", accumulate,
+                  ", and a pipeline, whose micro_batches add up already");
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
     return std::move(scenario_);
   }
 
  private:
-  // A fault of these parts where something is wrong.
-  template <typename... Parts>
-  void Refuse(bool is_wrong, const char* path, const Parts&... why) {
-    if (is_wrong) faults_.Add(path, absl::StrCat(why...));
-  }
-
   // The steps of the recorded kind whose gradients one step adds up.
   int32_t Accumulated() const {
     const auto& change = profile_.change();
@@ -87,17 +81,17 @@ class ScenarioResolver {
     const double taken = draft_.other_traffic_fraction.value_or(0);
     const bool is_valid = taken >= 0 && taken <= kMaxOtherTraffic;
     if (is_valid) left_of_links_ = 1 - taken;
-    Refuse(!is_valid, "other_traffic_fraction", taken, " is not from 0 to ", kMaxOtherTraffic);
+    faults_.AddIf(!is_valid, "other_traffic_fraction", taken, " is not from 0 to ",
+                  kMaxOtherTraffic);
   }
 
   // A fault where other traffic leaves next to nothing of a link's rate.
   void CheckLeftOf(double rate) {
     const double left = rate * left_of_links_;
-    if (!(rate >= Bandwidth::kMinBytesPerSecond && left < Bandwidth::kMinBytesPerSecond)) return;
-    faults_.Add(
-        "other_traffic_fraction",
-        absl::StrCat(*draft_.other_traffic_fraction, " leaves ", left,
-                     " bytes per second of a link, less than ", Bandwidth::kMinBytesPerSecond));
+    constexpr double kMin = Bandwidth::kMinBytesPerSecond;
+    faults_.AddIf(rate >= kMin && left < kMin, "other_traffic_fraction",
+                  draft_.other_traffic_fraction, " leaves ", left,
+                  " bytes per second of a link, less than ", kMin);
   }
 
   // False, with a fault, where no pipeline can be had.
@@ -147,8 +141,9 @@ class ScenarioResolver {
     const auto* all_reduce = std::get_if<AllReduceDraft>(&draft_.communication);
     const bool asks_for_buckets = all_reduce != nullptr && all_reduce->buckets.has_value();
     constexpr PipelineReduction kBuckets = PipelineReduction::kBuckets;
-    Refuse(asks_for_buckets && asked.reduction.value_or(kBuckets) != kBuckets, "pipeline.reduction",
-           "is not BUCKETS, and all_reduce.buckets are given: which of both?");
+    faults_.AddIf(asks_for_buckets && asked.reduction.value_or(kBuckets) != kBuckets,
+                  "pipeline.reduction",
+                  "is not BUCKETS, and all_reduce.buckets are given: which of both?");
     if (asks_for_buckets) pipeline.reduction = kBuckets;
     if (pipeline.reduction == kBuckets && !std::holds_alternative<Buckets>(job.fusion)) {
       job.fusion = Buckets{};
@@ -168,7 +163,7 @@ class ScenarioResolver {
   void RefuseOfPipeline(const AllReduce& job) {
     constexpr char kWhy[] = " is not of pipelines";
     const auto refuse = [&](bool asked, const char* field) {
-      Refuse(asked, field, "given, and", kWhy);
+      faults_.AddIf(asked, field, "given, and", kWhy);
     };
     refuse(std::holds_alternative<Horovod>(job.fusion), "all_reduce.horovod");
     refuse(std::holds_alternative<ByteScheduler>(job.fusion), "all_reduce.byte_scheduler");
@@ -180,13 +175,14 @@ class ScenarioResolver {
     refuse(job.collective_slowdown != 1, "all_reduce.collective_slowdown");
     refuse(job.concurrent_collectives > 1, "all_reduce.concurrent_collectives");
     refuse(!draft_.start_offsets_ns.empty(), "start_offsets_ns");
-    Refuse(Accumulated() > 1, "change.accumulate", Accumulated(),
-           ": a pipeline has pipeline.micro_batches, of which the profile is one");
-    Refuse(job.fidelity == Fidelity::kExpanded, "all_reduce.fidelity", "EXPANDED", kWhy);
-    Refuse(job.sharding == Sharding::kFull, "all_reduce.sharding", "FULL", kWhy,
-           ": each micro-batch would gather the parameters anew. GRADIENTS (--sharding gradients) "
-           "shards all but them, a pipeline's stages do that, and without --pipeline FULL is "
-           "answered");
+    faults_.AddIf(Accumulated() > 1, "change.accumulate", Accumulated(),
+                  ": a pipeline has pipeline.micro_batches, of which the profile is one");
+    faults_.AddIf(job.fidelity == Fidelity::kExpanded, "all_reduce.fidelity", "EXPANDED", kWhy);
+    faults_.AddIf(
+        job.sharding == Sharding::kFull, "all_reduce.sharding", "FULL", kWhy,
+        ": each micro-batch would gather the parameters anew. GRADIENTS (--sharding gradients) "
+        "shards all but them, a pipeline's stages do that, and without --pipeline FULL is "
+        "answered");
     for (size_t i = 0; i < draft_.worker_groups.size(); ++i)
       if (draft_.worker_groups[i].bandwidth_bytes_per_second.has_value())
         faults_.Add(absl::StrCat("worker_groups[", i, "].bandwidth_bytes_per_second"),
@@ -265,10 +261,8 @@ class ScenarioResolver {
           limits.max_latency_seconds);
     check("cluster.intra_node_latency_seconds", asked.intra_node_latency_seconds.value_or(0), 0,
           limits.max_latency_seconds);
-    if (asked.algorithm == CollectiveAlgorithm::kMeasured) {
-      faults.Add("cluster.algorithm",
+    faults.AddIf(asked.algorithm == CollectiveAlgorithm::kMeasured, "cluster.algorithm",
                  "MEASURED needs the points of all_reduce.measured, which choose it by themselves");
-    }
     if (faults.empty()) cluster_ = asked;
     for (Fault& fault : std::move(faults).Take())
       faults_.Add(std::move(fault.field), std::move(fault.description));
@@ -280,17 +274,18 @@ class ScenarioResolver {
         WithCluster(asked != nullptr ? *asked : AsRecorded(), ClusterOfRings());
     AllReduce job =
         ResolveAllReduce(profile_, draft, scenario_.bandwidth_bytes_per_second, faults_);
-    Refuse(profile_.recorded_workers() > 1 && job.fidelity == Fidelity::kExpanded,
-           "all_reduce.fidelity",
-           "EXPANDED is of workers that are alike, and the profile is a recording of ",
-           profile_.recorded_workers());
+    faults_.AddIf(profile_.recorded_workers() > 1 && job.fidelity == Fidelity::kExpanded,
+                  "all_reduce.fidelity",
+                  "EXPANDED is of workers that are alike, and the profile is a recording of ",
+                  profile_.recorded_workers());
     if (workers_known_) CheckWorkers("workers", scenario_.workers, job, faults_);
     CheckLeftOf(job.rack_bandwidth_bytes_per_second);
     job.rack_bandwidth_bytes_per_second *= left_of_links_;
-    Refuse(left_of_links_ < 1 && !job.measured.empty(), "other_traffic_fraction",
-           draft_.other_traffic_fraction.value_or(0),
-           " given, and collectives take measured times, which had whatever traffic there was: "
-           "leave it out, or give a bandwidth in place of measured times");
+    faults_.AddIf(
+        left_of_links_ < 1 && !job.measured.empty(), "other_traffic_fraction",
+        draft_.other_traffic_fraction,
+        " given, and collectives take measured times, which had whatever traffic there was: "
+        "leave it out, or give a bandwidth in place of measured times");
     CheckLinksInsideNodes(draft, job);
     AssumeOfCollectives(draft, job);
     scenario_.communication = std::move(job);
@@ -387,8 +382,8 @@ class ScenarioResolver {
       counts_known = counts_known && groups[i].count >= 1;
       workers += groups[i].count;
     }
-    Refuse(counts_known && workers != scenario_.workers, "worker_groups", "their counts add up to ",
-           workers, ", not to ", scenario_.workers, " workers");
+    faults_.AddIf(counts_known && workers != scenario_.workers, "worker_groups",
+                  "their counts add up to ", workers, ", not to ", scenario_.workers, " workers");
   }
 
   // What other traffic leaves of the group's links.
@@ -403,9 +398,9 @@ class ScenarioResolver {
     const double bandwidth = RateOf(group);
     CheckLeftOf(group.bandwidth_bytes_per_second.value_or(0));
     if (group.count < 1) faults_.Add(path + ".count", absl::StrCat(group.count, " is below 1"));
-    Refuse(!(factor >= kMinComputeSpeedFactor && factor <= kMaxComputeSpeedFactor),
-           (path + ".compute_speed_factor").c_str(), factor, " is not from ",
-           kMinComputeSpeedFactor, " to ", kMaxComputeSpeedFactor);
+    faults_.AddIf(!(factor >= kMinComputeSpeedFactor && factor <= kMaxComputeSpeedFactor),
+                  path + ".compute_speed_factor", factor, " is not from ", kMinComputeSpeedFactor,
+                  " to ", kMaxComputeSpeedFactor);
     if (group.bandwidth_bytes_per_second.has_value())
       CheckBandwidth(path + ".bandwidth_bytes_per_second", *group.bandwidth_bytes_per_second,
                      faults_);

@@ -64,23 +64,19 @@ class OptionsResolver {
     options_.automatic_replications = !draft_.replications.has_value() && !until_precise;
     CheckRange("replications", options_.replications, 1, kMaxReplications);
     options_.relative_precision = draft_.relative_precision.value_or(options_.relative_precision);
-    if (!Within(options_.relative_precision, 0, 1))
-      faults_.Add("relative_precision",
-                  absl::StrCat(options_.relative_precision, " is not from 0 to 1"));
+    faults_.AddIf(!Within(options_.relative_precision, 0, 1), "relative_precision",
+                  options_.relative_precision, " is not from 0 to 1");
     options_.time_budget_seconds =
         draft_.time_budget_seconds.value_or(options_.time_budget_seconds);
     options_.model_error_fraction = draft_.model_error_fraction;
-    if (!Within(options_.model_error_fraction.value_or(0), 0, 1))
-      faults_.Add("model_error_fraction",
-                  absl::StrCat(*options_.model_error_fraction, " is not from 0 to 1"));
+    faults_.AddIf(!Within(options_.model_error_fraction.value_or(0), 0, 1), "model_error_fraction",
+                  options_.model_error_fraction, " is not from 0 to 1");
     if (draft_.time_budget_seconds.has_value())
       CheckSeconds("time_budget", *draft_.time_budget_seconds);
     options_.confidence_level = draft_.confidence_level.value_or(options_.confidence_level);
-    if (!Within(options_.confidence_level, kMinConfidenceLevel, kMaxConfidenceLevel)) {
-      faults_.Add("confidence_level",
-                  absl::StrCat(options_.confidence_level, " is not from ", kMinConfidenceLevel,
-                               " to ", kMaxConfidenceLevel));
-    }
+    faults_.AddIf(!Within(options_.confidence_level, kMinConfidenceLevel, kMaxConfidenceLevel),
+                  "confidence_level", options_.confidence_level, " is not from ",
+                  kMinConfidenceLevel, " to ", kMaxConfidenceLevel);
   }
 
   void ResolveHorizon() {
@@ -95,12 +91,10 @@ class OptionsResolver {
                   absl::StrCat(*draft_.horizon_steps, " has no effect without FIRST_STEPS"));
     }
     if (options_.horizon == Horizon::kFirstSeconds) {
-      if (!Within(options_.horizon_seconds, std::numeric_limits<double>::min(),
-                  kMaxHorizonSeconds)) {
-        faults_.Add("horizon_seconds",
-                    absl::StrCat(options_.horizon_seconds, " is not above 0 and at most ",
-                                 kMaxHorizonSeconds));
-      }
+      faults_.AddIf(
+          !Within(options_.horizon_seconds, std::numeric_limits<double>::min(), kMaxHorizonSeconds),
+          "horizon_seconds", options_.horizon_seconds, " is not above 0 and at most ",
+          kMaxHorizonSeconds);
     } else if (draft_.horizon_seconds.has_value()) {
       faults_.Add("horizon_seconds",
                   absl::StrCat(*draft_.horizon_seconds, " has no effect without FIRST_SECONDS"));
@@ -111,8 +105,7 @@ class OptionsResolver {
   void RefuseSteps() {
     for (const auto& [path, asked] : {std::pair("steps_per_worker", draft_.steps_per_worker),
                                       std::pair("warmup_steps", draft_.warmup_steps)}) {
-      if (asked.has_value())
-        faults_.Add(path, absl::StrCat(*asked, " has no effect without STEADY_STATE"));
+      faults_.AddIf(asked.has_value(), path, asked, " has no effect without STEADY_STATE");
     }
   }
 

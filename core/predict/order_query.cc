@@ -19,9 +19,8 @@ void CheckMethods(const std::vector<OrderMethod>& methods, RequestFaults& faults
   for (size_t i = 0; i < methods.size(); ++i) {
     const auto first = std::find(methods.begin(), methods.end(), methods[i]);
     const auto before = static_cast<size_t>(first - methods.begin());
-    if (before < i)
-      faults.Add(absl::StrCat("methods[", i, "]"),
-                 absl::StrCat("is the same method as methods[", before, "]"));
+    faults.AddIf(before < i, absl::StrCat("methods[", i, "]"), "is the same method as methods[",
+                 before, "]");
   }
 }
 
@@ -40,27 +39,24 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   }
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
   faults.AddPart("scenario", scenario.status());
-  if (scenario.ok() && (scenario->server_count() == 0 || profile.has_collectives())) {
-    faults.Add("scenario",
+  faults.AddIf(scenario.ok() && (scenario->server_count() == 0 || profile.has_collectives()),
+               "scenario",
                "orders are of transfers between workers and parameter servers; collectives run in "
                "graph order, and what helps them is how gradients are grouped (stepcast tune, "
                "OptimizeCommunication)");
-  }
   if (draft.scenario.servers().transfer_order.has_value())
     faults.Add("scenario.parameter_servers.transfer_order",
                "must be unset: the methods say which orders to try");
-  if (!draft.scenario.servers().transfer_priorities.empty()) {
-    faults.Add("scenario.parameter_servers.transfer_priorities",
-               absl::StrCat(draft.scenario.servers().transfer_priorities.size(),
-                            " given, must be empty: the methods say which orders to try"));
-  }
+  faults.AddIf(!draft.scenario.servers().transfer_priorities.empty(),
+               "scenario.parameter_servers.transfer_priorities",
+               draft.scenario.servers().transfer_priorities.size(),
+               " given, must be empty: the methods say which orders to try");
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
   CheckMethods(draft.methods, faults);
-  if (scenario.ok() && draft.options.start == Start::kStaggered &&
-      !scenario->start_offsets_ns.empty()) {
-    faults.Add("scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
-  }
+  faults.AddIf(scenario.ok() && draft.options.start == Start::kStaggered &&
+                   !scenario->start_offsets_ns.empty(),
+               "scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
   absl::StatusOr<Profile> forward_pass = draft.inference ? ForwardPass(profile) : profile;
   faults.AddPart("inference", forward_pass.status());
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())

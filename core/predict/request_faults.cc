@@ -40,17 +40,12 @@ absl::Status RequestFaults::ToStatus(std::string_view reason) && {
 ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because,
                                 RequestFaults& faults) {
   ScenarioDraft varied = draft;
-  if (draft.workers.has_value())
-    faults.Add("scenario.workers",
-               absl::StrCat("is ", *draft.workers, ", but must be unset: ", because));
-  if (!draft.start_offsets_ns.empty()) {
-    faults.Add("scenario.start_offsets_ns",
-               absl::StrCat(draft.start_offsets_ns.size(), " given, must be empty: ", because));
-  }
-  if (!draft.worker_groups.empty()) {
-    faults.Add("scenario.worker_groups",
-               absl::StrCat(draft.worker_groups.size(), " given, must be empty: ", because));
-  }
+  faults.AddIf(draft.workers.has_value(), "scenario.workers", "is ", draft.workers,
+               ", but must be unset: ", because);
+  faults.AddIf(!draft.start_offsets_ns.empty(), "scenario.start_offsets_ns",
+               draft.start_offsets_ns.size(), " given, must be empty: ", because);
+  faults.AddIf(!draft.worker_groups.empty(), "scenario.worker_groups", draft.worker_groups.size(),
+               " given, must be empty: ", because);
   varied.workers.reset();
   varied.start_offsets_ns.clear();
   varied.worker_groups.clear();

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/error.h"
+#include "core/model/fault_list.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
@@ -24,6 +25,12 @@ class RequestFaults {
                const std::map<std::string, std::string>& renamed = {});
   // Once, however often the same one is added. Beyond the first thousand they are dropped.
   void Add(std::string field, std::string description);
+
+  // As FaultList::AddIf.
+  template <typename... Parts>
+  void AddIf(bool is_wrong, std::string field, const Parts&... description) {
+    if (is_wrong) Add(std::move(field), absl::StrCat(ValueOf(description)...));
+  }
 
   // OK where nothing was added. INVALID_ARGUMENT with `reason` and every fault, else the first
   // part's other failure (UNIMPLEMENTED).

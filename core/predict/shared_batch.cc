@@ -12,10 +12,8 @@ absl::StatusOr<SharedBatch> SharedBatch::Of(const Profile& recorded, const JobCh
   const int64_t examples = *change.global_batch_size;
   if (change.batch_size.has_value())
     faults.Add("scenario.change.batch_size", "given, and a global_batch_size: which of both?");
-  if (examples < 1 || examples > INT32_MAX) {
-    faults.Add("scenario.change.global_batch_size",
-               absl::StrCat(examples, " is not from 1 to ", INT32_MAX));
-  }
+  faults.AddIf(examples < 1 || examples > INT32_MAX, "scenario.change.global_batch_size", examples,
+               " is not from 1 to ", INT32_MAX);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   SharedBatch shared(recorded, change, second, limits);

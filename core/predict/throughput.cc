@@ -29,8 +29,7 @@ std::vector<Asked> ListScenarios(const ThroughputDraft& draft, RequestFaults& fa
   if (!draft.scenarios.empty()) {
     if (!draft.worker_counts.empty())
       faults.Add("worker_counts", "must be empty where scenarios are given");
-    if (draft.scenario.has_value())
-      faults.Add("scenario", "must be unset where scenarios are given");
+    faults.AddIf(draft.scenario.has_value(), "scenario", "must be unset where scenarios are given");
     for (size_t i = 0; i < draft.scenarios.size(); ++i) {
       const std::string path = absl::StrCat("scenarios[", i, "]");
       list.push_back(
@@ -45,10 +44,8 @@ std::vector<Asked> ListScenarios(const ThroughputDraft& draft, RequestFaults& fa
     list.push_back({.path = "scenario", .workers_path = "scenario.workers", .draft = base});
     return list;
   }
-  if (base.workers.has_value())
-    faults.Add(
-        "scenario.workers",
-        absl::StrCat("is ", *base.workers, ", but must be unset where worker_counts are given"));
+  faults.AddIf(base.workers.has_value(), "scenario.workers", "is ", base.workers,
+               ", but must be unset where worker_counts are given");
   for (size_t i = 0; i < draft.worker_counts.size(); ++i) {
     list.push_back({.path = "scenario",
                     .workers_path = absl::StrCat("worker_counts[", i, "]"),
@@ -126,10 +123,9 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
         profile, asked.draft, query.scenarios.empty() ? nullptr : &query.scenarios.back(), limits);
     faults.AddPart(asked.path, scenario.status(), {{asked.path + ".workers", asked.workers_path}});
     if (!scenario.ok()) continue;
-    if (draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
-      faults.Add(asked.path + ".start_offsets_ns",
+    faults.AddIf(draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty(),
+                 asked.path + ".start_offsets_ns",
                  "must be empty with start STAGGERED, which draws them");
-    }
     if (finds_cuts) scenario->assumed.Add(Assumed::kPipelineCuts);
     if (scenario->pipeline.has_value() && options.ok())
       CheckHorizonOfPipelines(options->horizon, faults);

@@ -59,14 +59,11 @@ void CheckPrices(const std::string& path, const MachinePrices& prices, RequestFa
        {std::pair("worker_hour", prices.worker_hour),
         std::pair("parameter_server_hour", prices.parameter_server_hour),
         std::pair("node_hour", prices.node_hour)}) {
-    if (!IsAmount(amount))
-      faults.Add(absl::StrCat(path, ".", field),
-                 absl::StrCat(amount, " is not an amount of at least 0"));
+    faults.AddIf(!IsAmount(amount), absl::StrCat(path, ".", field), amount,
+                 " is not an amount of at least 0");
   }
-  if (prices.currency_code.size() > kMaxCurrencyCode) {
-    faults.Add(path + ".currency_code", absl::StrCat("has ", prices.currency_code.size(),
-                                                     " characters, more than ", kMaxCurrencyCode));
-  }
+  faults.AddIf(prices.currency_code.size() > kMaxCurrencyCode, path + ".currency_code", "has ",
+               prices.currency_code.size(), " characters, more than ", kMaxCurrencyCode);
 }
 
 void CheckFailures(const std::string& path, const Failures& failures, RequestFaults& faults) {
@@ -79,10 +76,8 @@ void CheckFailures(const std::string& path, const Failures& failures, RequestFau
 }
 
 void CheckPlan(const std::string& path, const TrainingPlan& plan, RequestFaults& faults) {
-  if (plan.examples < 1)
-    faults.Add(
-        path + ".examples",
-        absl::StrCat(plan.examples, " is below 1: time and money are those of so many examples"));
+  faults.AddIf(plan.examples < 1, path + ".examples", plan.examples,
+               " is below 1: time and money are those of so many examples");
   if (plan.prices.has_value()) CheckPrices(path, *plan.prices, faults);
   if (plan.failures.has_value()) CheckFailures(path + ".failures", *plan.failures, faults);
 }

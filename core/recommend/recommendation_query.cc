@@ -79,9 +79,8 @@ Counts ResolveCounts(const RecommendationDraft& draft, RequestFaults& faults) {
 
 // A count of workers is what is asked for, so nothing may fix it. The scenario without what does.
 ScenarioDraft WithoutWorkers(ScenarioDraft draft, RequestFaults& faults) {
-  if (draft.workers.has_value())
-    faults.Add("scenario.workers",
-               absl::StrCat(*draft.workers, " given, must be unset: constraints say what to try"));
+  faults.AddIf(draft.workers.has_value(), "scenario.workers", draft.workers,
+               " given, must be unset: constraints say what to try");
   draft.workers.reset();
   return WithVariedWorkers(draft, "the number of workers varies", faults);
 }
@@ -106,12 +105,9 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
     return scenario.ok() ? std::vector{*scenario} : std::vector<Scenario>{};
   constexpr char kField[] = "constraints.max_parameter_servers";
   const int32_t most = *draft.max_parameter_servers;
-  if (free.servers().servers.has_value()) {
-    faults.Add(
-        "scenario.parameter_servers.servers",
-        absl::StrCat(*free.servers().servers,
-                     " given, must be unset: constraints.max_parameter_servers says what to try"));
-  }
+  faults.AddIf(free.servers().servers.has_value(), "scenario.parameter_servers.servers",
+               free.servers().servers,
+               " given, must be unset: constraints.max_parameter_servers says what to try");
   const int32_t limit = ScenarioLimits{}.max_parameter_servers;
   if (most < 1 || most > limit) {
     faults.Add(kField, absl::StrCat(most, " is not from 1 to ", limit));
@@ -142,15 +138,13 @@ bool IsAmount(double value) { return std::isfinite(value) && value >= 0; }
 
 void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   const double efficiency = draft.min_scaling_efficiency.value_or(0);
-  if (!(efficiency >= 0 && efficiency <= 1))
-    faults.Add("constraints.min_scaling_efficiency",
-               absl::StrCat(efficiency, " is not from 0 to 1"));
+  faults.AddIf(!(efficiency >= 0 && efficiency <= 1), "constraints.min_scaling_efficiency",
+               efficiency, " is not from 0 to 1");
   if (draft.examples.has_value() && *draft.examples < 1)
     faults.Add("constraints.examples", absl::StrCat(*draft.examples, " is less than 1"));
   if (draft.deadline_seconds.has_value()) {
-    if (!(*draft.deadline_seconds > 0))
-      faults.Add("constraints.deadline",
-                 absl::StrCat(*draft.deadline_seconds, " seconds, must be above 0"));
+    faults.AddIf(!(*draft.deadline_seconds > 0), "constraints.deadline", draft.deadline_seconds,
+                 " seconds, must be above 0");
     if (!draft.examples.has_value())
       faults.Add("constraints.examples", "unset, but constraints.deadline needs it");
   }
@@ -171,29 +165,22 @@ void CheckCosts(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   const MachinePrices& prices = *draft.prices;
   CheckPrices("prices", prices, faults);
-  if (needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0 &&
-      prices.node_hour == 0) {
-    faults.Add("prices", "all 0, but objective MIN_COST needs a price to compare by");
-  }
+  faults.AddIf(needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0 &&
+                   prices.node_hour == 0,
+               "prices", "all 0, but objective MIN_COST needs a price to compare by");
 }
 
 void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
   if (!draft.current.has_value()) return;
   const CurrentAllocation& current = *draft.current;
   const ScenarioLimits limits;
-  if (current.workers < 1 || current.workers > limits.max_workers) {
-    faults.Add("current.workers",
-               absl::StrCat(current.workers, " is not from 1 to ", limits.max_workers));
-  }
+  faults.AddIf(current.workers < 1 || current.workers > limits.max_workers, "current.workers",
+               current.workers, " is not from 1 to ", limits.max_workers);
   const int32_t servers = current.parameter_servers.value_or(1);
-  if (servers < 1 || servers > limits.max_parameter_servers) {
-    faults.Add("current.parameter_servers",
-               absl::StrCat(servers, " is not from 1 to ", limits.max_parameter_servers));
-  }
-  if (!IsAmount(current.rescale_seconds)) {
-    faults.Add("current.rescale_seconds",
-               absl::StrCat(current.rescale_seconds, " is not a number of seconds of at least 0"));
-  }
+  faults.AddIf(servers < 1 || servers > limits.max_parameter_servers, "current.parameter_servers",
+               servers, " is not from 1 to ", limits.max_parameter_servers);
+  faults.AddIf(!IsAmount(current.rescale_seconds), "current.rescale_seconds",
+               current.rescale_seconds, " is not a number of seconds of at least 0");
 }
 
 }  // namespace

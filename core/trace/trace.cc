@@ -58,16 +58,13 @@ void RefuseWhatWasRecorded(const Profile& profile, const TraceDraft& draft, Requ
   }
   if (draft.scenario != ScenarioDraft{.recorded_kind_only = draft.scenario.recorded_kind_only})
     faults.Add("scenario", "must not be set with recording, which is shown as it was recorded");
-  if (draft.options.seed)
-    faults.Add("options.seed",
-               absl::StrCat(*draft.options.seed, " has no effect: a recording has no chance"));
+  faults.AddIf(draft.options.seed.has_value(), "options.seed", draft.options.seed,
+               " has no effect: a recording has no chance");
   if (draft.options.start)
     faults.Add("options.start", "has no effect: workers begin when they were recorded to");
   const auto steps = static_cast<int32_t>(profile.steps().size());
-  if (draft.options.steps_per_worker.value_or(1) > steps) {
-    faults.Add("options.steps_per_worker", absl::StrCat(*draft.options.steps_per_worker,
-                                                        " is more than the ", steps, " recorded"));
-  }
+  faults.AddIf(draft.options.steps_per_worker.value_or(1) > steps, "options.steps_per_worker",
+               draft.options.steps_per_worker, " is more than the ", steps, " recorded");
 }
 
 SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
@@ -184,8 +181,7 @@ absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft
   }
   const absl::StatusOr<Scenario> scenario =
       ResolveRunnable(profile, asked, nullptr, {.pipelines = true});
-  if (draft.critical_path && asked.pipeline.has_value())
-    faults.Add("critical_path",
+  faults.AddIf(draft.critical_path && asked.pipeline.has_value(), "critical_path",
                "true, and of pipelines no path is followed: arrows show the "
                "transfers that computations waited for");
   faults.AddPart("scenario", scenario.status());
@@ -208,10 +204,9 @@ absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft
                        limits.max_path_events));
     }
   }
-  if (scenario.ok() && draft.options.start == Start::kStaggered &&
-      !scenario->start_offsets_ns.empty()) {
-    faults.Add("scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
-  }
+  faults.AddIf(scenario.ok() && draft.options.start == Start::kStaggered &&
+                   !scenario->start_offsets_ns.empty(),
+               "scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
   RefuseWhatHasNoEffect(draft.options, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;

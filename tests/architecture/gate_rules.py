@@ -11,9 +11,12 @@ MAX_COLUMNS = 100
 ROOM_SLACK = 150
 FILE_SLACK = 25
 
-# The rooms that may ask which scheme a job has.
+# The rooms that may ask which scheme a job has; others ask the job for what they need of it.
 SCHEME_ROOMS = ("core/communication/", "core/model/", "server/convert/", "client/cli/scenario_flags.cc")
-_SCHEME = re.compile(r"has_servers\(\)|all_reduce\(\)|get(_if)?<AllReduce>|has_pipeline\(\)")
+_SCHEME = re.compile(
+    r"has_servers\(\)|all_reduce\(\)|has_pipeline\(\)|pipeline\.has_value\(\)"
+    r"|(get|get_if|holds_alternative)<(AllReduce|ParameterServers)>|\.kind\(\) =="
+)
 _BLOCK = re.compile(r"^```(?P<name>[a-z-]+)\n(?P<rows>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

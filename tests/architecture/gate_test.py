@@ -33,6 +33,9 @@ class RulesTest(unittest.TestCase):
         asks = "a = s.has_servers() ? 1 : s.all_reduce().x;\n"
         files = {"core/predict/x.cc": asks + asks, "core/communication/x.cc": asks, "client/cli/scenario_flags.cc": asks}
         self.assertEqual(gate_rules.scheme_lines(files), 2)
+        for asks in ("x.pipeline.has_value()", "s.kind() == JobKind::kPipeline", "std::get<ParameterServers>(c)"):
+            self.assertEqual(gate_rules.scheme_lines({"core/trace/x.cc": asks + "\n"}), 1, asks)
+        self.assertEqual(gate_rules.scheme_lines({"core/trace/x.cc": "s.NodesOf(8); s.compute_speeds();\n"}), 0)
 
     def test_numbers_above_their_limits_far_below_them_and_without_a_row_are_told(self):
         rows = [["a", "100", "r"], ["b", "100", "r"], ["c", "100", "r"], ["gone", "9", "r"]]

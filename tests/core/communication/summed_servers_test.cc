@@ -17,7 +17,7 @@
 #include "core/communication/job.h"
 #include "core/communication/parameter_servers.h"
 #include "core/communication/placement.h"
-#include "core/communication/summing.h"
+#include "core/communication/server_step.h"
 #include "core/engine/simulation.h"
 #include "core/model/training_graph.h"
 #include "tests/core/engine/job_builder.h"
