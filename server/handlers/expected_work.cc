@@ -21,8 +21,7 @@ namespace {
 double OfWorkers(double workers, const Profile& profile, const SimulationOptions& options,
                  const Scenario& scenario) {
   if (scenario.pipeline.has_value()) return ExpectedEvents(scenario.pipeline->layout, options);
-  const SimulationOptions of_runs =
-      OptionsOfRuns(options, scenario, kAutomaticLengths - 1);
+  const SimulationOptions of_runs = OptionsOfRuns(options, scenario, kAutomaticLengths - 1);
   return workers * static_cast<double>(profile.operations().size()) * of_runs.steps_per_worker *
          std::max(of_runs.replications, 1);
 }

@@ -275,7 +275,8 @@ TEST(PointSetTest, WhereNeitherStartMovesShortRunsAreTheAnswer) {
   ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
   const Prediction prediction = points.Summarize(index);
   EXPECT_EQ(prediction.regimes.size(), 2u);
-  EXPECT_EQ(prediction.steps_per_worker, OptionsOfRuns(options, Workers(profile, 120), 0).steps_per_worker);
+  EXPECT_EQ(prediction.steps_per_worker,
+            OptionsOfRuns(options, Workers(profile, 120), 0).steps_per_worker);
   // The other start's are of both lengths.
   EXPECT_EQ(points.Statistics().runs, prediction.replications + 2);
 }
