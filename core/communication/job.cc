@@ -103,11 +103,14 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
   const AllReduce& how = scenario.all_reduce();
   // It is of one program: those of several recorded workers have none.
   std::shared_ptr<const PreparedJoint> prepared;
-  if (others.empty() && how.fidelity == Fidelity::kCollapsed &&
-      !std::holds_alternative<Horovod>(how.fusion) &&
-      !std::holds_alternative<ByteScheduler>(how.fusion)) {
+  if (others.empty() && how.fidelity == Fidelity::kCollapsed) {
+    // In cycles and by priority they end in any order, as several at once do.
+    const bool in_order = !std::holds_alternative<Horovod>(how.fusion) &&
+                          !std::holds_alternative<ByteScheduler>(how.fusion);
+    constexpr int32_t kSeveral = 2;
     prepared = std::make_shared<const PreparedJoint>(PrepareJoint(
-        program->program, JointWorkOf(program->collectives, how.concurrent_collectives)));
+        program->program,
+        JointWorkOf(program->collectives, in_order ? how.concurrent_collectives : kSeveral)));
   }
   const absl::StatusOr<double> computation_seconds = MeanComputationSeconds(program->program, stop);
   if (!computation_seconds.ok()) return computation_seconds.status();

@@ -14,7 +14,8 @@ class JointPlanner {
  public:
   JointPlanner(const Program& program, const JointWork& joint)
       : program_(program),
-        in_turn_(joint.concurrent == 1),
+        in_turn_(joint.concurrent == 1 && !joint.cycles.has_value() &&
+                 !joint.priorities.has_value()),
         streams_(Index(program.lanes().after_compute())),
         size_(Index(program.size())),
         joint_at_(size_, -1),
@@ -30,6 +31,7 @@ class JointPlanner {
     for (size_t i = 0; i < joint.ops.size(); ++i)
       joint_at_[Index(joint.ops[i])] = static_cast<int32_t>(i);
     plan_.joints_.resize(joint.ops.size());
+    plan_.nodes_of_streams_.resize(streams_);
     joint_ops_ = joint.ops;
     for (OpIndex op = 0; op < program.size(); ++op) {
       for (const OpIndex after : program.dependents(op)) before_[Index(after)].push_back(op);
@@ -46,7 +48,6 @@ class JointPlanner {
       }
     }
     FindStepEnd();
-    OrderInstructions();
     return std::move(plan_);
   }
 
@@ -151,6 +152,7 @@ class JointPlanner {
       if (previous >= 0) AddWait(node.waits, previous);
       node.ops.push_back(op);
       node_of_[Index(op)] = static_cast<int32_t>(plan_.nodes_.size());
+      plan_.nodes_of_streams_[stream].push_back(node_of_[Index(op)]);
       plan_.nodes_.push_back(std::move(node));
     }
     if (previous >= 0) TakeOver(op, previous);
@@ -177,35 +179,6 @@ class JointPlanner {
     }
     for (size_t i = in_turn_ ? joint_ops_.size() - 1 : 0; i < joint_ops_.size(); ++i)
       AddWait(plan_.step_end_, joint_ops_[i]);
-  }
-
-  void OrderInstructions() {
-    std::vector<uint8_t> done(plan_.nodes_.size(), 0);
-    std::vector<int32_t> wanted;
-    const auto emit_wanted = [&] {
-      std::vector<int32_t> fresh;
-      while (!wanted.empty()) {
-        const int32_t node = wanted.back();
-        wanted.pop_back();
-        if (std::exchange(done[Index(node)], uint8_t{1}) != 0) continue;
-        fresh.push_back(node);
-        for (const JointPlan::Input& input : plan_.nodes_[Index(node)].waits.inputs) {
-          if (!input.is_joint) wanted.push_back(input.index);
-        }
-      }
-      std::sort(fresh.begin(), fresh.end());
-      for (const int32_t node : fresh)
-        plan_.instructions_.push_back({.is_joint = false, .index = node});
-    };
-    for (size_t i = 0; i < plan_.joints_.size(); ++i) {
-      for (const JointPlan::Input& input : plan_.joints_[i].inputs) {
-        if (!input.is_joint) wanted.push_back(input.index);
-      }
-      emit_wanted();
-      plan_.instructions_.push_back({.is_joint = true, .index = static_cast<int32_t>(i)});
-    }
-    for (size_t i = 0; i < plan_.nodes_.size(); ++i) wanted.push_back(static_cast<int32_t>(i));
-    emit_wanted();
   }
 
   const Program& program_;
@@ -244,9 +217,8 @@ JointTable::JointTable(const JointPlan& plan, const Program& program,
       rest_earliest_(plan.joints().size() * rows_),
       end_earliest_(rows_),
       work_(streams_ * rows_),
-      first_computing_(rows_),
+      early_end_(rows_),
       computing_(rows_),
-      computed_before_(rows_),
       early_(rows_ * streams_) {
   size_t row = 0;
   for (const double speed : speeds) {
@@ -289,13 +261,7 @@ void JointTable::AddRow(const JointPlan& plan, const Program& program, int32_t r
     }
   }
   computing.resize(kept);
-  has_gaps_ = has_gaps_ || computing.size() > 1;
-  if (!computing.empty()) first_computing_[row] = computing.front();
-  Span before;
-  for (const auto& [begin, until] : computing) {
-    computed_before_[row].push_back(before);
-    before += until - begin;
-  }
+  if (!computing.empty()) early_end_[row] = computing.back().second;
   for (size_t i = 0; i < plan.nodes().size(); ++i) {
     const JointPlan::Node& node = plan.nodes()[i];
     Span& sum = node_lengths_[i * rows_ + row];

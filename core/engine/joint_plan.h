@@ -37,21 +37,15 @@ class JointPlan {
     Waits waits;
     std::vector<OpIndex> ops;  // one after the other, without a gap
   };
-  // One thing of a step after the other, so that each comes after all it waits for, and a joint
-  // operation as early as that allows.
-  struct Instruction {
-    bool is_joint = false;
-    int32_t index = 0;
-  };
-
   // Empty: the order on a stream depends on when joint operations end. REQUIRES: a program with
   // joint operations and without links. Cost: O(n log n) in operations and dependencies.
   static std::optional<JointPlan> Make(const Program& program, const JointWork& joint);
 
   const std::vector<Node>& nodes() const { return nodes_; }
+  // Of each stream, in the order in which they run.
+  const std::vector<std::vector<int32_t>>& nodes_of_streams() const { return nodes_of_streams_; }
   const std::vector<Waits>& joints() const { return joints_; }  // by position
   const Waits& step_end() const { return step_end_; }
-  const std::vector<Instruction>& instructions() const { return instructions_; }
   // True if no joint operation waits for another one, or for a node.
   bool JointsAreEarly() const {
     return std::all_of(joints_.begin(), joints_.end(),
@@ -68,7 +62,7 @@ class JointPlan {
   std::vector<Node> nodes_;
   std::vector<Waits> joints_;
   Waits step_end_;
-  std::vector<Instruction> instructions_;
+  std::vector<std::vector<int32_t>> nodes_of_streams_;
 };
 
 // The lengths and instants of a plan's recorded steps on workers of some speeds, from a step's
@@ -101,18 +95,10 @@ class JointTable {
   // By row: computation of the whole step on that stream.
   const Span* work(size_t stream) const { return &work_[stream * rows_]; }
 
-  // Early computation, on any stream: merged, ascending.
+  // Early computation, on any stream: merged, ascending. Of one stream it has no gaps.
   const std::vector<Stretch>& computing(size_t row) const { return computing_[row]; }
-  // The part of it that lies between two instants of a step whose times are scale(time). REQUIRES:
-  // begin <= end.
-  template <typename Scale>
-  Span ComputedWithin(size_t row, Span begin, Span end, Scale scale) const {
-    if (!has_gaps_) {
-      const Stretch& all = first_computing_[row];
-      return std::max(Span{}, std::min(end, scale(all.second)) - std::max(begin, scale(all.first)));
-    }
-    return ComputedBefore(row, end, scale) - ComputedBefore(row, begin, scale);
-  }
+  // By row: its end.
+  const Span* early_end() const { return early_end_.data(); }
   // Early computation of one stream: begins and lengths.
   const std::vector<Stretch>& early(size_t row, size_t stream) const {
     return early_[row * streams_ + stream];
@@ -121,33 +107,20 @@ class JointTable {
  private:
   void AddRow(const JointPlan& plan, const Program& program, int32_t recorded, double speed,
               size_t row);
-  template <typename Scale>
-  Span ComputedBefore(size_t row, Span at, Scale scale) const {
-    const std::vector<Stretch>& stretches = computing_[row];
-    const auto after =
-        std::upper_bound(stretches.begin(), stretches.end(), at,
-                         [&](Span a, const Stretch& b) { return a < scale(b.first); });
-    if (after == stretches.begin()) return {};
-    const auto last = static_cast<size_t>(after - stretches.begin()) - 1;
-    return scale(computed_before_[row][last]) +
-           (std::min(at, scale(stretches[last].second)) - scale(stretches[last].first));
-  }
 
   const size_t streams_;
   const size_t rows_;
   const size_t joints_;
   bool is_whole_;
-  bool has_gaps_ = false;  // a row's early computation is of several stretches
   std::vector<Span> node_lengths_;
   std::vector<Span> node_earliest_;
   std::vector<Span> joint_earliest_;  // by row, then position
   std::vector<Span> rest_earliest_;
   std::vector<Span> end_earliest_;
   std::vector<Span> work_;
-  std::vector<Stretch> first_computing_;            // by row
-  std::vector<std::vector<Stretch>> computing_;     // by row
-  std::vector<std::vector<Span>> computed_before_;  // by row: what the stretches before each hold
-  std::vector<std::vector<Stretch>> early_;         // by row and stream
+  std::vector<Span> early_end_;
+  std::vector<std::vector<Stretch>> computing_;  // by row
+  std::vector<std::vector<Stretch>> early_;      // by row and stream
 };
 
 // The part that runs of one program have in common, whatever the number of workers and their links.

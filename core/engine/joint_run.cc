@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "core/engine/joint_sequence.h"
 #include "core/engine/run_ledger.h"
 #include "core/engine/step_sampler.h"
+#include "core/network/link_level.h"
 
 namespace stepcast {
 
@@ -51,20 +54,26 @@ class JointRun {
         streams_(Index(program_.lanes().after_compute())),
         ledger_(job, options),
         joint_(job),
+        paces_(job.joint.has_paces()),
+        in_order_(!job.joint.cycles.has_value() && !job.joint.priorities.has_value()),
         first_row_(worker_count_, 0),
         row_(worker_count_),
         scale_(kScales ? worker_count_ : 0),
         began_(worker_count_),
         begin_(worker_count_),
         end_(worker_count_),
+        early_end_(worker_count_),
+        next_node_(streams_),
         node_begin_(plan_.nodes().size() * worker_count_),
         node_end_(plan_.nodes().size() * worker_count_),
+        node_step_(plan_.nodes().size(), -1),
         node_after_(plan_.nodes().size()),
         joints_are_early_(plan_.JointsAreEarly()),
         ready_(joints_are_early_ ? 0 : plan_.joints().size() * worker_count_),
         arrived_(plan_.joints().size()),
         begun_(plan_.joints().size()),
         ended_(plan_.joints().size()),
+        ended_clock_(plan_.joints().size()),
         work_(streams_, 0) {
     std::vector<double> speeds;
     samplers_.reserve(worker_count_);
@@ -83,6 +92,10 @@ class JointRun {
 
   absl::StatusOr<RunResult> Go() {
     for (size_t w = 0; w < worker_count_; ++w) end_[w] = Instant{} + options_.start_offsets[w];
+    if (paces_) {
+      origin_ = end_;
+      clocks_.emplace_back().SetLevel(Instant{}, kFullSpeed);
+    }
     BeginStep();
     InOrder([&](int32_t worker) { ledger_.OnStart(worker, now_); });
     while (!ledger_.Done()) {
@@ -113,6 +126,7 @@ class JointRun {
       return span;
     }
   }
+  static constexpr LinkLevel kFullSpeed{.residual = LinkLevel::kUnit, .flows = 1};
   static constexpr uint64_t kInverseOf315 = 0x2FF2FF2FF2FF2FF3;
 
   const JointTable& table() const { return own_table_.has_value() ? *own_table_ : table_; }
@@ -135,7 +149,7 @@ class JointRun {
     for (size_t w = 0; w < worker_count_; ++w) {
       const Span* const earliest = table().joints_earliest(row_[w]);
       for (size_t i = 0; i < count; ++i)
-        arrived_[i] = std::max(arrived_[i], begin_[w] + Scaled(earliest[i], w));
+        arrived_[i] = std::max(arrived_[i], Origin(w) + Scaled(earliest[i], w));
     }
   }
 
@@ -154,41 +168,90 @@ class JointRun {
     }
   }
 
-  // The instants of all that the step at hand has, up to the ends of its joint operations and
-  // nodes.
+  // When all workers' computation has come to that point of its clock, which joint
+  // operations slow down. All workers have one clock: it changes with what is under way on all of
+  // them. Without paces it shows the time.
+  Instant RealOf(Instant at) const {
+    if (clocks_.empty()) return at;
+    const auto after = std::lower_bound(anchors_.begin(), anchors_.end(), at);
+    return clocks_[static_cast<size_t>(after - anchors_.begin()) - 1].InstantOf(at.ticks);
+  }
+  // The begin of the worker's step on that clock.
+  Instant Origin(size_t w) const { return paces_ ? origin_[w] : begin_[w]; }
+  Instant ClockNow() const {
+    return clocks_.empty() ? now_ : Instant{clocks_.back().VirtualAt(now_)};
+  }
+
+  // The instants of all that the step at hand has. Of computation on its clock; of joint operations
+  // in time.
   absl::Status RunStep() {
-    ended_count_ = 0;
     std::fill(ended_.begin(), ended_.end(), kEndOfTime);
-    size_t next = 0;           // instruction
-    size_t next_to_begin = 0;  // joint operation
+    std::fill(next_node_.begin(), next_node_.end(), 0);
+    begin_order_.clear();
     under_way_.clear();
-    while (true) {
-      while (next < plan_.instructions().size() && Follow(plan_.instructions()[next])) ++next;
-      if (next == plan_.instructions().size() && ended_count_ == ended_.size())
-        return absl::OkStatus();
-      const Instant begins =
-          joint_.CanBegin() ? std::max(arrived_[next_to_begin], now_) : kEndOfTime;
-      const Instant ends = joint_.NextEnd();
-      now_ = std::min(begins, ends);
+    unready_.resize(ended_.size());
+    std::iota(unready_.begin(), unready_.end(), size_t{0});
+    for (size_t w = 0; w < worker_count_; ++w)
+      early_end_[w] = Origin(w) + Scaled(table().early_end()[row_[w]], w);
+    if (paces_) {
+      clocks_.erase(clocks_.begin(), clocks_.end() - 1);
+      anchors_.assign(1, Instant{-1});
+      computes_until_ = *std::max_element(early_end_.begin(), early_end_.end());
+    }
+    FollowAll();
+    for (size_t left = ended_.size();;) {
+      do {
+        if (joint_.NextEnd() == now_) {
+          left -= TakeEnded();
+          FollowAll();
+        }
+        while (!arrivals_.empty() && RealOf(arrivals_.front().first) <= now_) TakeArrival();
+        while (joint_.CanBegin(now_)) BeginJoint();
+      } while (joint_.NextEnd() == now_);
+      if (left == 0) return absl::OkStatus();
+      if (paces_) SetPace();
+      now_ = std::min(joint_.NextEnd(), joint_.NextBegin());
+      if (!arrivals_.empty()) now_ = std::min(now_, RealOf(arrivals_.front().first));
+      if (paces_ && joint_.pace() != nullptr && !computes_none_)
+        now_ = std::min(now_, RealOf(computes_until_));
       if (now_ >= kEndOfTime) return SimulatedTimeExhausted();
-      if (ends == now_) {
-        TakeEnded();
-      } else {
-        const JointSequence::Begun begun = joint_.Begin(now_);
-        slots_.resize(std::max(slots_.size(), Index(begun.slot) + 1));
-        slots_[Index(begun.slot)] = next_to_begin;
-        begun_[next_to_begin++] = now_;
-      }
     }
   }
 
-  void TakeEnded() {
+  void TakeArrival() {
+    joint_.ArriveAll(arrivals_.front().second, now_);
+    std::pop_heap(arrivals_.begin(), arrivals_.end(), std::greater<>());
+    arrivals_.pop_back();
+  }
+
+  void BeginJoint() {
+    const JointSequence::Begun begun = joint_.Begin(now_);
+    slots_.resize(std::max(slots_.size(), Index(begun.slot) + 1));
+    slots_[Index(begun.slot)] = begun.position;
+    begun_[begun.position] = now_;
+    begin_order_.push_back(begun.position);
+  }
+
+  // The speeds from now on, all of this instant having happened.
+  void SetPace() {
+    const Instant clock = ClockNow();
+    computes_none_ = clock >= computes_until_;
+    joint_.OnInstantEnd(now_, !computes_none_);
+    const LinkLevel level = joint_.pace() != nullptr ? joint_.pace()->computation : kFullSpeed;
+    if (level == clocks_.back().level()) return;
+    clocks_.push_back(clocks_.back());
+    clocks_.back().SetLevel(now_, level);
+    anchors_.push_back(clock);
+  }
+
+  // Returns the number of those that ended.
+  size_t TakeEnded() {
     slots_ended_.clear();
     joint_.TakeEnded(now_, slots_ended_);
     for (const int32_t slot : slots_ended_) {
       const size_t position = slots_[Index(slot)];
       ended_[position] = now_;
-      ++ended_count_;
+      ended_clock_[position] = ClockNow();
       if (!under_way_.empty() && begun_[position] <= under_way_.back().second) {
         under_way_.back().first = std::min(under_way_.back().first, begun_[position]);
         under_way_.back().second = now_;
@@ -204,25 +267,35 @@ class JointRun {
         under_way_.back().second = last.second;
       }
     }
+    return slots_ended_.size();
   }
 
-  // False: it waits for a joint operation that has not ended yet.
-  bool Follow(const JointPlan::Instruction& instruction) {
-    const auto index = Index(instruction.index);
-    const JointPlan::Waits& waits =
-        instruction.is_joint ? plan_.joints()[index] : plan_.nodes()[index].waits;
-    Instant latest;
+  // All that waits for nothing any more: nodes of a stream one after the other.
+  void FollowAll() {
+    for (bool any = true; any;) {
+      any = false;
+      for (size_t s = 0; s < streams_; ++s) {
+        const std::vector<int32_t>& nodes = plan_.nodes_of_streams()[s];
+        for (; next_node_[s] < nodes.size() && RunNode(Index(nodes[next_node_[s]]));
+             ++next_node_[s])
+          any = true;
+      }
+    }
+    std::erase_if(unready_, [this](size_t position) { return ReadyOnAll(position); });
+  }
+
+  // The last end, in time and on the clock, of the joint operations that are waited for; none: one
+  // of them, or a node, has not ended, or is not known to.
+  std::optional<std::pair<Instant, Instant>> LatestJoint(const JointPlan::Waits& waits) const {
+    std::pair<Instant, Instant> latest;
     for (const JointPlan::Input& input : waits.inputs) {
+      const auto index = Index(input.index);
+      if (input.is_joint ? ended_[index] == kEndOfTime : node_step_[index] != step_)
+        return std::nullopt;
       if (!input.is_joint) continue;
-      if (ended_[Index(input.index)] == kEndOfTime) return false;
-      latest = std::max(latest, ended_[Index(input.index)]);
+      latest = std::max(latest, {ended_[index], ended_clock_[index]});
     }
-    if (instruction.is_joint) {
-      ReadyOnAll(index, waits, latest);
-    } else {
-      RunNode(index, waits, latest);
-    }
-    return true;
+    return latest;
   }
 
   // By worker: the latest of an instant, of nodes that are waited for, and of what is early, by
@@ -233,7 +306,7 @@ class JointRun {
       std::fill(at, at + worker_count_, latest);
     } else {
       for (size_t w = 0; w < worker_count_; ++w)
-        at[w] = std::max(latest, begin_[w] + Scaled(earliest[row_[w]], w));
+        at[w] = std::max(latest, Origin(w) + Scaled(earliest[row_[w]], w));
     }
     for (const JointPlan::Input& input : waits.inputs) {
       if (input.is_joint) continue;
@@ -242,21 +315,33 @@ class JointRun {
     }
   }
 
-  void RunNode(size_t node, const JointPlan::Waits& waits, Instant latest) {
+  // False: what it waits for is not known yet.
+  bool RunNode(size_t node) {
+    const JointPlan::Waits& waits = plan_.nodes()[node].waits;
+    const auto latest = LatestJoint(waits);
+    if (!latest.has_value()) return false;
     Instant* const begins = &node_begin_[node * worker_count_];
     Instant* const ends = &node_end_[node * worker_count_];
-    Latest(latest, waits.early.empty() ? nullptr : table().node_earliest(node), waits, begins);
+    Latest(latest->second, waits.early.empty() ? nullptr : table().node_earliest(node), waits,
+           begins);
     const Span* const lengths = table().node_lengths(node);
     for (size_t w = 0; w < worker_count_; ++w) ends[w] = begins[w] + Scaled(lengths[row_[w]], w);
-    node_after_[node] = latest;
+    if (paces_)
+      computes_until_ = std::max(computes_until_, *std::max_element(ends, ends + worker_count_));
+    node_after_[node] = latest->first;
+    node_step_[node] = step_;
+    return true;
   }
 
-  void ReadyOnAll(size_t position, const JointPlan::Waits& waits, Instant latest) {
+  // Likewise.
+  bool ReadyOnAll(size_t position) {
+    const JointPlan::Waits& waits = plan_.joints()[position];
+    const auto latest = LatestJoint(waits);
+    if (!latest.has_value()) return false;
     if (!joints_are_early_) {
       Instant* const ready = &ready_[position * worker_count_];
       for (size_t w = 0; w < worker_count_; ++w)
-        ready[w] =
-            std::max(latest, begin_[w] + Scaled(table().joint_earliest(position, row_[w]), w));
+        ready[w] = std::max(latest->second, EarlyReady(position, w));
       for (const JointPlan::Input& input : waits.inputs) {
         if (input.is_joint) continue;
         const Instant* const ends = &node_end_[Index(input.index) * worker_count_];
@@ -264,17 +349,36 @@ class JointRun {
       }
       arrived_[position] = *std::max_element(ready, ready + worker_count_);
     }
-    joint_.ArriveAll(position, arrived_[position]);
+    arrivals_.emplace_back(arrived_[position], position);
+    std::push_heap(arrivals_.begin(), arrivals_.end(), std::greater<>());
+    return true;
+  }
+  // When the early operations have ended that it waits for.
+  Instant EarlyReady(size_t position, size_t w) const {
+    return Origin(w) + Scaled(table().joint_earliest(position, row_[w]), w);
+  }
+  Instant Ready(size_t position, size_t w) const {
+    return joints_are_early_ ? EarlyReady(position, w) : ready_[position * worker_count_ + w];
   }
 
   void EndStep() {
-    Instant latest;
-    for (const JointPlan::Input& input : plan_.step_end().inputs) {
-      if (input.is_joint) latest = std::max(latest, ended_[Index(input.index)]);
-    }
+    const auto latest = *LatestJoint(plan_.step_end());
     const bool waits = !plan_.step_end().early.empty();
-    Latest(latest, waits ? table().end_earliest() : nullptr, plan_.step_end(), end_.data());
+    Latest(latest.second, waits ? table().end_earliest() : nullptr, plan_.step_end(), end_.data());
+    if (paces_) {
+      // A step that begins at once may go on at the same pace.
+      next_origin_ = end_;
+      if (*std::max_element(end_.begin(), end_.end()) > latest.second) SetPace();
+      for (Instant& end : end_) end = std::max(RealOf(end), latest.first);
+      for (size_t w = 0; w < worker_count_; ++w)
+        early_end_[w] = std::max(RealOf(early_end_[w]), begin_[w]);
+      for (size_t i = 0; i < node_begin_.size(); ++i) {
+        node_begin_[i] = std::max(RealOf(node_begin_[i]), node_after_[i / worker_count_]);
+        node_end_[i] = std::max(RealOf(node_end_[i]), node_begin_[i]);
+      }
+    }
     AddUse();
+    origin_.swap(next_origin_);
     simulated_operations_ += static_cast<int64_t>(worker_count_) * program_.size();
     BeginStep();
     if (ledger_.IsPlainRound()) {
@@ -287,52 +391,46 @@ class JointRun {
 
   // The use that the step at hand adds to the account.
   void AddUse() {
+    if (streams_ == 1) return AddUseOfOneStream();
     for (size_t s = 0; s < streams_; ++s) {
       const Span* const work = table().work(s);
       for (size_t w = 0; w < worker_count_; ++w) work_[s] += Scaled(work[row_[w]], w).ticks;
     }
-    if (streams_ == 1) {
-      AddUseOfOneStream();
-    } else {
-      for (size_t w = 0; w < worker_count_; ++w) AddUseOfStreams(w);
-    }
+    for (size_t w = 0; w < worker_count_; ++w) AddUseOfStreams(w);
   }
 
-  // Computation of one stream never overlaps itself, so that stretches are added one by one.
+  // Computation of one stream never overlaps itself, so that stretches are added one by one: all
+  // that is early is the first of them.
   void AddUseOfOneStream() {
+    for (size_t w = 0; w < worker_count_; ++w) work_[0] += (early_end_[w] - begin_[w]).ticks;
+    for (size_t i = 0; i < node_begin_.size(); ++i)
+      work_[0] += (node_end_[i] - node_begin_[i]).ticks;
     for (const auto& [begin, end] : under_way_) {
       exposed_ += Idle(end, [begin = begin](size_t) { return begin; });
     }
-    Instant over;  // the last end of those begun so far
-    for (size_t i = 0; i < plan_.joints().size(); ++i) {
-      if (i == 0) {
-        AddWaiting(i, [&](size_t w) { return begin_[w]; });
-      } else if (over < begun_[i]) {
-        AddWaiting(i, [&](size_t) { return over; });
-      }
-      over = std::max(over, ended_[i]);
-    }
-  }
-
-  // Before the joint operation at that position begins with none under way, a worker waits from
-  // when it had that or a later one ready; not before `over`.
-  template <typename Over>
-  void AddWaiting(size_t position, Over over) {
-    if (joints_are_early_) {
-      const Span* const earliest = table().rest_earliest(position);
-      waiting_ += Idle(begun_[position], [&](size_t w) {
-        return std::max(over(w), begin_[w] + Scaled(earliest[row_[w]], w));
-      });
-      return;
+    before_.clear();  // of each that began: the last end of those begun until then
+    Instant over;
+    for (const size_t position : begin_order_) {
+      before_.push_back(over);
+      over = std::max(over, ended_[position]);
     }
     first_ready_.assign(worker_count_, kEndOfTime);
-    for (size_t i = position; i < plan_.joints().size(); ++i) {
-      const Instant* const ready = &ready_[i * worker_count_];
-      for (size_t w = 0; w < worker_count_; ++w)
-        first_ready_[w] = std::min(first_ready_[w], ready[w]);
-    }
-    waiting_ +=
-        Idle(begun_[position], [&](size_t w) { return std::max(over(w), first_ready_[w]); });
+    for (size_t i = begin_order_.size(); i-- > 0;) AddWaiting(i);
+  }
+
+  // Before a joint operation begins with none under way, a worker waits from when it had that or a
+  // later one ready. REQUIRES: those that began later have been added.
+  void AddWaiting(size_t nth) {
+    const size_t position = begin_order_[nth];
+    const bool looks_up = joints_are_early_ && in_order_;
+    for (size_t w = 0; w < worker_count_ && !looks_up; ++w)
+      first_ready_[w] = std::min(first_ready_[w], Ready(position, w));
+    if (nth > 0 && before_[nth] >= begun_[position]) return;
+    const Span* const rest = table().rest_earliest(position);
+    waiting_ += Idle(begun_[position], [&](size_t w) {
+      const Instant ready = looks_up ? Origin(w) + Scaled(rest[row_[w]], w) : first_ready_[w];
+      return std::max(nth > 0 ? before_[nth] : begin_[w], RealOf(ready));
+    });
   }
 
   // Time from from(worker) to `end` without computation, of all workers, where that is before it.
@@ -340,20 +438,19 @@ class JointRun {
   template <typename From>
   UsageWindow::Ticks Idle(Instant end, From from) const {
     UsageWindow::Ticks sum = 0;
+    const auto computed = [&](Instant begin, Instant starts, Instant ends) {
+      return std::max(Span{}, std::min(end, ends) - std::max(begin, starts)).ticks;
+    };
     for (size_t w = 0; w < worker_count_; ++w) {
       const Instant begin = std::min(from(w), end);
-      sum += (end - begin).ticks;
-      const auto scale = [this, w](Span span) { return Scaled(span, w); };
-      sum -= table().ComputedWithin(row_[w], begin - begin_[w], end - begin_[w], scale).ticks;
+      sum += (end - begin).ticks - computed(begin, begin_[w], early_end_[w]);
     }
     for (size_t node = 0; node < plan_.nodes().size(); ++node) {
       if (node_after_[node] >= end) continue;
       const Instant* const begins = &node_begin_[node * worker_count_];
       const Instant* const ends = &node_end_[node * worker_count_];
-      for (size_t w = 0; w < worker_count_; ++w) {
-        const Span computed = std::min(end, ends[w]) - std::max(std::min(from(w), end), begins[w]);
-        sum -= std::max(Span{}, computed).ticks;
-      }
+      for (size_t w = 0; w < worker_count_; ++w)
+        sum -= computed(std::min(from(w), end), begins[w], ends[w]);
     }
     return sum;
   }
@@ -387,23 +484,20 @@ class JointRun {
     computing_.resize(kept);
   }
 
-  // As AddWaiting, of one worker.
+  // As AddWaiting, of one worker and all that began.
   void AddWaitingOf(size_t w) {
-    const size_t count = plan_.joints().size();
+    const size_t count = begin_order_.size();
     first_ready_.resize(count);
     Instant first = kEndOfTime;
-    for (size_t i = count; i-- > 0;) {
-      first = std::min(first, joints_are_early_
-                                  ? begin_[w] + Scaled(table().joint_earliest(i, row_[w]), w)
-                                  : ready_[i * worker_count_ + w]);
-      first_ready_[i] = first;
-    }
+    for (size_t i = count; i-- > 0;)
+      first_ready_[i] = first = std::min(first, Ready(begin_order_[i], w));
     Sweep sweep(computing_);
     Instant over = begin_[w];  // the last end of those begun so far
     for (size_t i = 0; i < count; ++i) {
+      const Instant begun = begun_[begin_order_[i]];
       const Instant from = std::max(over, first_ready_[i]);
-      if (from < begun_[i]) waiting_ += (begun_[i] - from).ticks - sweep.Within(from, begun_[i]);
-      over = std::max(over, ended_[i]);
+      if (from < begun) waiting_ += (begun - from).ticks - sweep.Within(from, begun);
+      over = std::max(over, ended_[begin_order_[i]]);
     }
   }
 
@@ -458,6 +552,8 @@ class JointRun {
   const size_t streams_;
   RunLedger ledger_;
   JointSequence joint_;
+  const bool paces_;                   // joint operations and computation slow each other down
+  const bool in_order_;                // joint operations begin in their order
   std::vector<StepSampler> samplers_;  // by worker
   std::vector<uint32_t> first_row_;    // by worker: of its speed
   Instant now_;
@@ -469,17 +565,30 @@ class JointRun {
   std::vector<Instant> began_;
   std::vector<Instant> begin_;
   std::vector<Instant> end_;
-  Instant last_begin_;  // of all workers
+  std::vector<Instant> origin_;  // with paces; see Origin
+  std::vector<Instant> next_origin_;
+  std::vector<Instant> early_end_;  // of computation that waits for no joint operation
+  Instant last_begin_;              // of all workers
+  std::vector<size_t> next_node_;   // by stream
   // By node, then worker; by joint operation, then worker.
   std::vector<Instant> node_begin_;
   std::vector<Instant> node_end_;
+  std::vector<int32_t> node_step_;   // by node: the last step in which it was run
   std::vector<Instant> node_after_;  // by node: it begins no earlier on any worker
   const bool joints_are_early_;
   std::vector<Instant> ready_;    // empty where joint operations are early
   std::vector<Instant> arrived_;  // by joint operation: on the last worker
   std::vector<Instant> begun_;
-  std::vector<Instant> ended_;  // kEndOfTime: not yet
-  size_t ended_count_ = 0;
+  std::vector<Instant> ended_;        // kEndOfTime: not yet
+  std::vector<Instant> ended_clock_;  // on the clock of computation
+  std::vector<size_t> unready_;       // joint operations that wait for others, or for nodes
+  std::vector<std::pair<Instant, size_t>> arrivals_;  // a heap, on that clock; to be told
+  std::vector<size_t> begin_order_;                   // joint operations
+  // With paces: the clock of computation from each change on, and what it shows then.
+  std::vector<LevelClock> clocks_;
+  std::vector<Instant> anchors_;
+  Instant computes_until_;          // on that clock: some worker does
+  bool computes_none_ = false;      // none does
   std::vector<size_t> slots_;       // the joint operation in each
   std::vector<Stretch> under_way_;  // merged
   // Over the run.
@@ -491,15 +600,21 @@ class JointRun {
   std::vector<int32_t> slots_ended_;
   std::vector<Stretch> computing_;
   std::vector<Instant> first_ready_;
+  std::vector<Instant> before_;
   std::vector<std::pair<Instant, int32_t>> order_;
 };
 
 }  // namespace
 
 bool HasJointWorkOnly(const JobGraph& job, const RunOptions& options) {
+  const bool paces = job.joint.has_paces();
+  const bool one_stream = job.lanes().after_compute() == 1;
+  // The plain engine takes workers that are alike as one.
+  const bool differ = options.scaling != nullptr || job.step_count() > 1;
+  const bool plainly = !paces && !job.joint.cycles.has_value() && !job.joint.priorities.has_value();
   return !job.joint.ops.empty() && job.programs.size() == 1 && job.networks.empty() &&
-         job.couplings.empty() && job.peer_edges.empty() && !job.slows_computation() &&
-         !job.joint.cycles.has_value() && !job.joint.priorities.has_value() &&
+         job.couplings.empty() && job.peer_edges.empty() &&
+         (paces ? one_stream : !job.slows_computation()) && (plainly || differ) &&
          options.trace == nullptr && options.until == kEndOfTime &&
          options.fastest_path != EnginePath::kPlain;
 }

@@ -59,7 +59,11 @@ class JointSequence {
   // The operation is ready on one more worker.
   void Arrive(OpIndex op, Instant now) {
     const auto position = Index(position_of_[Index(op)]);
-    if (++arrived_[position] < workers_) return;
+    if (++arrived_[position] == workers_) ArriveAll(position, now);
+  }
+  // The operation at that position is ready on all of them, on the last one now.
+  void ArriveAll(size_t position, Instant now) {
+    arrived_[position] = workers_;
     if (Begins(position)) step_[Row(position)].ready = now - step_begin_;
     if (joint_.cycles.has_value()) NoteReady(position, now);
     if (joint_.priorities.has_value()) {
@@ -67,11 +71,6 @@ class JointSequence {
           {.rank = joint_.priorities->ranks[position], .at = now, .position = position});
       std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>());
     }
-  }
-  // The operation at that position is ready on all of them, on the last one at `at`.
-  void ArriveAll(size_t position, Instant at) {
-    arrived_[position] = workers_;
-    if (Begins(position)) step_[Row(position)].ready = at - step_begin_;
   }
 
   // True if the next one of the sequence is ready on all workers and there is room for it.
@@ -92,6 +91,7 @@ class JointSequence {
   struct Begun {
     OpIndex op = 0;
     int32_t slot = 0;  // from 0, below `concurrent`
+    size_t position = 0;
   };
   // REQUIRES: CanBegin().
   Begun Begin(Instant now) {
@@ -102,7 +102,8 @@ class JointSequence {
     }
     const auto slot =
         static_cast<size_t>(std::find(ends_.begin(), ends_.end(), kEndOfTime) - ends_.begin());
-    const Begun begun{.op = joint_.ops[next_], .slot = static_cast<int32_t>(slot)};
+    const Begun begun{
+        .op = joint_.ops[next_], .slot = static_cast<int32_t>(slot), .position = next_};
     ++under_way_;
     of_slot_[slot] = next_;
     if (Begins(next_)) {
@@ -321,7 +322,7 @@ class JointSequence {
     ends_[slot] = group_end_;
     step_[position].begin = now - step_begin_;
     arrived_[position] = 0;
-    return {.op = joint_.ops[position], .slot = static_cast<int32_t>(slot)};
+    return {.op = joint_.ops[position], .slot = static_cast<int32_t>(slot), .position = position};
   }
 
   struct Launch {
