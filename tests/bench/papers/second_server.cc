@@ -13,7 +13,7 @@ namespace {
 
 // The server of each operation, by its index, where tensors travel whole; 0 for WORKER operations.
 std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers) {
-  const Placement placement(profile, servers, 0);
+  const stepcast::Placement placement(profile, servers, 0);
   std::vector<int32_t> placed;
   for (size_t i = 0; i < profile.operations().size(); ++i)
     placed.push_back(placement.ServerOf(static_cast<int32_t>(i), 0));
