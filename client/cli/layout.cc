@@ -201,6 +201,8 @@ std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResp
     linear.push_back(std::fabs(run.linear_relative_error()));
   }
   absl::StrAppend(&text, table.Text());
+  if (reply.rest_seconds() == 0)
+    absl::StrAppend(&text, "assumed: no rest, which runs that are all as long do not tell\n");
   if (errors.empty()) return text;
   std::sort(errors.begin(), errors.end());
   std::sort(linear.begin(), linear.end());

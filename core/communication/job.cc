@@ -171,7 +171,7 @@ StepBound BoundOf(const Profile& profile, const AllReduce& job, int32_t workers)
   const int shards = job.sharding == Sharding::kNone ? 1 : job.sharding == Sharding::kFull ? 3 : 2;
   // Besides itself: with which it ends, and the chunks of its rounds.
   const double rounds = job.fidelity == Fidelity::kExpanded ? 4.0 * workers : 0;
-  // As many as collectives can be under way at once.
+  // Lanes for the collectives that can be under way at once.
   const double joint =
       std::holds_alternative<Horovod>(job.fusion) ? operations : job.concurrent_collectives - 1;
   return {.chunks = shards * pieces * (1 + rounds) * (operations + 1),
@@ -198,7 +198,7 @@ StepBound BoundOf(const Profile& profile, const ParameterServers& job) {
       chunks += operation.resource == Resource::kParameterServer ? parts_of_largest : 1;
     }
   }
-  // Of the worker itself, its steps, and what it runs on.
+  // Lanes are those of the worker and its steps, and of its links and servers.
   return {.chunks = static_cast<double>(chunks),
           .lanes = 2.0 + ServerLanes{.servers = job.servers}.count()};
 }

@@ -95,7 +95,7 @@ class SumFinder {
                                              .description = std::move(why)}});
   }
 
-  // Of its parameter, what it waits for at all: 64 operations at a time.
+  // Operations of its own parameter that it waits for at all, 64 at a time.
   void AddOfOwnStep() {
     std::vector<std::vector<size_t>> waiting(operations_.size());  // sums, by operation
     std::vector<int32_t> asked;
@@ -138,7 +138,7 @@ class SumFinder {
   }
 
   absl::Status CheckNames() const {
-    // What some download waits for without anything of the worker in between, or is one that does.
+    // Downloads that wait, and what one waits for with nothing of the worker in between.
     std::vector<uint8_t> known(operations_.size(), 0);
     for (const SummedDownload& sum : sums_) {
       if (!sum.befores.empty()) known[Index(sum.download)] = 1;

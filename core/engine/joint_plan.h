@@ -42,7 +42,7 @@ class JointPlan {
   static std::optional<JointPlan> Make(const Program& program, const JointWork& joint);
 
   const std::vector<Node>& nodes() const { return nodes_; }
-  // Of each stream, in the order in which they run.
+  // Nodes of each stream, in the order in which they run.
   const std::vector<std::vector<int32_t>>& nodes_of_streams() const { return nodes_of_streams_; }
   const std::vector<Waits>& joints() const { return joints_; }  // by position
   const Waits& step_end() const { return step_end_; }

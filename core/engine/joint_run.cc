@@ -333,7 +333,7 @@ class JointRun {
     return true;
   }
 
-  // Likewise.
+  // False: a joint operation, or a node, that it waits for has not ended.
   bool ReadyOnAll(size_t position) {
     const JointPlan::Waits& waits = plan_.joints()[position];
     const auto latest = LatestJoint(waits);
@@ -484,7 +484,7 @@ class JointRun {
     computing_.resize(kept);
   }
 
-  // As AddWaiting, of one worker and all that began.
+  // The waiting of one worker before each joint operation that began, as AddWaiting has it.
   void AddWaitingOf(size_t w) {
     const size_t count = begin_order_.size();
     first_ready_.resize(count);

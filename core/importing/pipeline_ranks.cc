@@ -126,7 +126,7 @@ class StageStepReader {
     return end_ns;
   }
 
-  // What was sent after a forward pass is an activation, after a backward pass its input's
+  // A tensor sent after a forward pass is an activation, after a backward pass its input's
   // gradient. Adds to the rank, or says by what the step is unlike those before.
   absl::Status FindGradients(size_t count, PipelineRank& rank) const {
     std::map<int64_t, int64_t> activations;
@@ -291,7 +291,7 @@ class PipelineProfile {
     return static_cast<int32_t>(operations_.size()) - 1;
   }
 
-  // Of every micro-batch of every step.
+  // Lengths of an operation in every micro-batch of every step.
   template <typename Length>
   void AddLengths(size_t r, Length length) {
     size_t sample = 0;

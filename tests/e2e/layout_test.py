@@ -83,6 +83,11 @@ class FitRunsTest(ServerTest):
             done = subprocess.run([os.environ["STEPCAST"], "layout", "fit", path], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.count("others: 5"), 2)
+            self.assertNotIn("assumed: no rest", done.stdout)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join([lines[0], lines[1], "gpt3,1024,16,12,32,"]))
+            done = subprocess.run([os.environ["STEPCAST"], "layout", "fit", path], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+            self.assertIn("assumed: no rest", done.stdout, done.stderr)
             with open(path, "w", encoding="utf-8") as file:
                 file.write("\n".join([lines[0], "gpt3,512,8,12,many,1"]))
             done = subprocess.run([os.environ["STEPCAST"], "layout", "fit", path], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)

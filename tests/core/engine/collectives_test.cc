@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -780,6 +781,32 @@ void Prioritize(Random& random, JobGraph& graph) {
   graph.joint.prepared = nullptr;
 }
 
+struct RandomRun {
+  JobGraph graph;
+  RunOptions options;
+};
+
+// A run of a random length of the job, at times by priority; none if it has no collectives, or they
+// are refused.
+std::optional<RandomRun> RunOf(const RandomJob& job, Random& random, bool several_at_once) {
+  const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+  EXPECT_TRUE(profile.ok()) << profile.status();
+  if (!profile.ok() || !profile->has_collectives()) return std::nullopt;
+  absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
+  if (!scenario.ok()) return std::nullopt;
+  auto& how = std::get<AllReduce>(scenario->communication);
+  if (several_at_once && !how.contention.has_value() &&
+      !std::holds_alternative<Horovod>(how.fusion))
+    how.concurrent_collectives = static_cast<int32_t>(1 + random.Below(3));
+  const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+  if (!program.ok()) return std::nullopt;
+  RandomRun run{.graph = JobOf(*program, nullptr, *scenario), .options = {}};
+  if (!run.graph.joint.cycles.has_value() && random.Below(3) == 0) Prioritize(random, run.graph);
+  const auto warmup = static_cast<int32_t>(random.Below(4));
+  run.options = OptionsFor(*scenario, warmup + 2 + static_cast<int32_t>(random.Below(9)), warmup);
+  return run;
+}
+
 // Collectives that slow computation and each other, in their order, in cycles and by priority: all
 // that a run says, of workers whose steps differ.
 TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysOfCollectivesThatContend) {
@@ -799,21 +826,10 @@ TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysOfCollective
       std::get<AllReduceDraft>(job.scenario.communication).collective_slowdown =
           1 + 3 * random.Unit();
     }
-    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
-    ASSERT_TRUE(profile.ok()) << profile.status();
-    if (!profile->has_collectives()) continue;
-    absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
-    if (!scenario.ok()) continue;
-    auto& how = std::get<AllReduce>(scenario->communication);
-    if (!how.contention.has_value() && !std::holds_alternative<Horovod>(how.fusion))
-      how.concurrent_collectives = static_cast<int32_t>(1 + random.Below(3));
-    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
-    if (!program.ok()) continue;
-    JobGraph graph = JobOf(*program, nullptr, *scenario);
-    if (!graph.joint.cycles.has_value() && random.Below(3) == 0) Prioritize(random, graph);
-    const auto warmup = static_cast<int32_t>(random.Below(4));
-    RunOptions options =
-        OptionsFor(*scenario, warmup + 2 + static_cast<int32_t>(random.Below(9)), warmup);
+    std::optional<RandomRun> run = RunOf(job, random, /*several_at_once=*/true);
+    if (!run.has_value()) continue;
+    const JobGraph& graph = run->graph;
+    RunOptions& options = run->options;
     options.seed = seed;
     if (random.Below(3) > 0) options.scaling = RandomScaling(graph.step_count(), random);
     const absl::StatusOr<RunResult> fast = Simulate(graph, options, NeverStop);
@@ -860,18 +876,10 @@ TEST(CollectivesComparisonTest, WorkersThatAreAlikeAreToldAsEachByItselfToTheTic
       ++started_apart;
     }
     if (random.Below(4) > 0) Contend(random, job);
-    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
-    ASSERT_TRUE(profile.ok()) << profile.status();
-    if (!profile->has_collectives()) continue;
-    const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
-    if (!scenario.ok()) continue;
-    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
-    if (!program.ok()) continue;
-    JobGraph graph = JobOf(*program, nullptr, *scenario);
-    if (!graph.joint.cycles.has_value() && random.Below(3) == 0) Prioritize(random, graph);
-    const auto warmup = static_cast<int32_t>(random.Below(4));
-    RunOptions options =
-        OptionsFor(*scenario, warmup + 2 + static_cast<int32_t>(random.Below(9)), warmup);
+    std::optional<RandomRun> run = RunOf(job, random, /*several_at_once=*/false);
+    if (!run.has_value()) continue;
+    const JobGraph& graph = run->graph;
+    RunOptions& options = run->options;
     if (random.Below(8) == 0) options.until = Instant{} + FromSeconds(0.01 * random.Unit());
     const absl::StatusOr<RunResult> together = Simulate(graph, options, NeverStop);
     options.fastest_path = EnginePath::kPlain;
