@@ -243,6 +243,9 @@ void PlanFlags::Declare(CLI::App& app) {
       [this](double amount) { plan_.set_parameter_server_hour(amount); });
   add(double{}, "--node-hour", "AMOUNT", "What a node of --workers-per-node workers costs an hour",
       [this](double amount) { plan_.set_node_hour(amount); });
+  add(double{}, "--device-hour", "AMOUNT",
+      "What a device costs an hour, of which a pipeline's replica has one a stage",
+      [this](double amount) { plan_.set_device_hour(amount); });
   add(std::string{}, "--currency", "CODE", "What the prices are in, for instance USD",
       [this](const std::string& code) { plan_.set_currency_code(code); });
   DeclareFailures(app);

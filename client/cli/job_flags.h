@@ -44,7 +44,7 @@ class PlanFlags {
   bool has_examples() const { return has_examples_; }
   bool has_prices() const {
     return plan_.has_worker_hour() || plan_.has_parameter_server_hour() || plan_.has_node_hour() ||
-           !plan_.currency_code().empty();
+           plan_.has_device_hour() || !plan_.currency_code().empty();
   }
 
  private:

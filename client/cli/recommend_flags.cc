@@ -81,6 +81,7 @@ v1::RecommendWorkersRequest RecommendFlags::request() const {
     prices.set_worker_hour(plan.worker_hour());
     prices.set_parameter_server_hour(plan.parameter_server_hour());
     prices.set_node_hour(plan.node_hour());
+    prices.set_device_hour(plan.device_hour());
     prices.set_currency_code(plan.currency_code());
   }
   if (plan.has_failures()) *request.mutable_failures() = plan.failures();

@@ -103,7 +103,8 @@ void KeepPossible(const Scenario& one_worker, const std::optional<SharedBatch>& 
   const int32_t lowest = counts.front();
   const int32_t highest = counts.back();
   std::erase_if(counts, [&](int32_t count) {
-    return !one_worker.Allows(count) || (shared.has_value() && !shared->DividesAmong(count));
+    return !one_worker.Allows(count) ||
+           (shared.has_value() && !one_worker.CanShare(shared->examples(), count));
   });
   if (!counts.empty()) return;
   faults.Add("min_workers",
@@ -123,14 +124,15 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
                                                    std::optional<SharedBatch> shared,
                                                    const AllocationJobLimits& limits) {
   RequestFaults faults;
-  const ScenarioDraft any_workers = WithVariedWorkers(
+  ScenarioDraft any_workers = WithVariedWorkers(
       draft.scenario, "min_workers and max_workers say what the job may get", faults);
+  if (shared.has_value()) shared->Share(any_workers, "scenario", "", faults);
   const bool chooses_servers =
       draft.max_parameter_servers.has_value() &&
       std::holds_alternative<ParameterServersDraft>(any_workers.communication) &&
       !any_workers.servers().servers.has_value();
-  auto [one_worker, meets_in_collectives] = ResolveBeforeServers(
-      profile, any_workers, chooses_servers, {.pipelines = !shared.has_value()});
+  auto [one_worker, meets_in_collectives] =
+      ResolveBeforeServers(profile, any_workers, chooses_servers, {.pipelines = true});
   faults.AddPart("scenario", one_worker.status());
   std::vector<Scenario> server_choices;
   if (const int32_t servers = draft.max_parameter_servers.value_or(1);

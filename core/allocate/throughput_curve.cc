@@ -56,7 +56,7 @@ absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const Simulatio
   ThroughputQuery query{.scenarios = {job.one_worker}, .options = options, .shared = job.shared};
   for (const Scenario& choice : job.server_choices) {
     for (const int32_t workers : CountsToSimulate(job.worker_counts)) {
-      query.scenarios.push_back(choice);
+      query.scenarios.push_back(job.shared.has_value() ? choice.SharedAmong(workers) : choice);
       query.scenarios.back().workers = workers;
     }
   }

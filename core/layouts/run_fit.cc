@@ -178,6 +178,8 @@ absl::StatusOr<RunFit> FitMeasuredRuns(const RunFitDraft& draft) {
              .seconds_per_micro_batch_interval = around(line.slope(), line.SlopeError()),
              .rest_seconds = line.offset(),
              .rest_interval = around(line.offset(), line.OffsetError())};
+  // No step is shorter than its micro-batches, but a line through noise may be.
+  fit.rest_interval.lower = std::max(fit.rest_interval.lower, std::min(0.0, fit.rest_seconds));
   for (size_t i = 0; i < draft.runs.size(); ++i) {
     const MeasuredRun& run = draft.runs[i];
     RunFit::Run& told = fit.runs.emplace_back();

@@ -101,8 +101,7 @@ class ScenarioResolver {
       faults_.Add("pipeline",
                   "this method changes what one worker does and does not answer about pipelines; "
                   "PredictThroughput, RecommendWorkers, AllocateWorkers, CompareModels, "
-                  "DiagnoseJob, GenerateTrace and RecommendLayout do, and about a global batch of "
-                  "theirs PredictThroughput alone");
+                  "DiagnoseJob, GenerateTrace and RecommendLayout do");
     } else if (!MeetsInCollectives()) {
       faults_.Add("pipeline",
                   "given beside parameter_servers, and the replicas of a pipeline meet "
@@ -436,6 +435,19 @@ AllReduceDraft WithCluster(AllReduceDraft asked, const std::optional<ClusterDraf
   }
   if (asked.measured.empty()) fill(asked.algorithm, cluster->algorithm);
   return asked;
+}
+
+bool Scenario::CanShare(int64_t examples, int32_t count) const {
+  if (!pipeline.has_value()) return examples % count == 0;
+  return pipeline->layout.micro_batches % count == 0 &&
+         LayoutFaults(SharedAmong(count).pipeline->layout).empty();
+}
+
+Scenario Scenario::SharedAmong(int32_t count) const {
+  Scenario scenario = *this;
+  scenario.workers = count;
+  if (scenario.pipeline.has_value()) scenario.pipeline->layout.micro_batches /= count;
+  return scenario;
 }
 
 absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft,

@@ -178,6 +178,11 @@ struct Scenario {
     return int64_t{pipeline.has_value() ? pipeline->layout.micro_batches : 1} *
            profile.batch_size();
   }
+  // True if so many workers can have equal shares of so many examples, all of which the one worker
+  // of this scenario has: a pipeline's replica in micro-batches that its schedule can order.
+  bool CanShare(int64_t examples, int32_t count) const;
+  // The scenario of so many workers that share what this one's has. REQUIRES: CanShare(.., count).
+  Scenario SharedAmong(int32_t count) const;
   // True if workers wait for each other in every step, so that they forget in the first one how
   // they started.
   bool is_synchronous() const {

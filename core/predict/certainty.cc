@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
@@ -20,7 +21,7 @@ struct MeasuredError {
 
 constexpr int32_t kMinDegrees = 3;
 
-// By JobKind.
+// By JobKind, and behind them pipelines whose stages were recorded one by one.
 constexpr MeasuredError kMeasuredErrors[] = {
 #include "core/predict/model_errors.inc"
 };
@@ -47,8 +48,10 @@ InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, 
           .with_more_steps = HalfWidthOf(model, sensitivity, kMoreSteps, level)};
 }
 
-ModelError MeasuredModelError(const Scenario& scenario) {
-  const MeasuredError& measured = kMeasuredErrors[static_cast<size_t>(scenario.kind())];
+ModelError MeasuredModelError(const Scenario& scenario, bool has_recorded_stages) {
+  const MeasuredError& measured = has_recorded_stages
+                                      ? kMeasuredErrors[std::size(kMeasuredErrors) - 1]
+                                      : kMeasuredErrors[static_cast<size_t>(scenario.kind())];
   ModelError error{.fraction = measured.fraction, .source = measured.source};
   if (scenario.sums())
     error.source = absl::StrCat("none of servers that sum is measured; of others: ", error.source);

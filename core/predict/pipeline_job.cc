@@ -70,6 +70,7 @@ class PipelinePlanner {
 
   PipelinePlan Make() && {
     const size_t stages = first_.size();
+    plan_.has_recorded_stages = stages > 1 && map_.chain.size() == stages;
     plan_.gradients.resize(stages);
     plan_.kept_bytes.resize(stages);
     plan_.gradient_bytes.resize(Index(layout_.devices));

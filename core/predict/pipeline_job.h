@@ -32,6 +32,7 @@ struct PipelinePlan {
   std::vector<int64_t> gradient_bytes;                    // by device
   std::vector<std::vector<std::string>> first_by_device;  // names of first operations, by chunk
   bool knows_memory = false;
+  bool has_recorded_stages = false;  // none is cut from what was recorded together
   bool reduces = true;  // a what-if: else reductions take no time
 
   // Seconds of computation of a micro-batch, by device.

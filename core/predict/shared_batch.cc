@@ -1,5 +1,7 @@
 #include "core/predict/shared_batch.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
@@ -22,11 +24,40 @@ absl::StatusOr<SharedBatch> SharedBatch::Of(const Profile& recorded, const JobCh
   return shared;
 }
 
-void SharedBatch::CheckDividesAmong(int32_t workers, const std::string& path,
-                                    RequestFaults& faults) const {
-  if (workers < 1 || DividesAmong(workers)) return;
+void SharedBatch::Share(ScenarioDraft& draft, const std::string& path,
+                        const std::string& workers_path, RequestFaults& faults) const {
+  const int64_t workers = std::max(draft.workers.value_or(1), 1);
+  if (!draft.pipeline.has_value()) {
+    if (examples() % workers != 0)
+      faults.Add(workers_path, absl::StrCat(workers, " workers do not divide the global batch of ",
+                                            examples(), " examples"));
+    return;
+  }
+  std::optional<int32_t>& micro_batches = draft.pipeline->micro_batches;
+  if (micro_batches.has_value())
+    faults.Add(path + ".pipeline.micro_batches",
+               absl::StrCat(*micro_batches, " given, and a global_batch_size: which of both?"));
+  if (ChangesMore())
+    faults.Add("scenario.change", "given beside a global_batch_size, which of pipelines is alone");
+  const int64_t whole = examples() / recorded_.batch_size();
+  if (whole < 1 || whole > kMaxMicroBatches || examples() % recorded_.batch_size() != 0)
+    faults.Add("scenario.change.global_batch_size",
+               absl::StrCat(examples(), " examples are not 1 to ", kMaxMicroBatches,
+                            " micro-batches of ", recorded_.batch_size()));
+  else if (whole % workers != 0)
+    faults.Add(workers_path, absl::StrCat(workers, " workers do not divide the ", whole,
+                                          " micro-batches of the global batch"));
+  micro_batches = static_cast<int32_t>(std::clamp<int64_t>(whole / workers, 1, kMaxMicroBatches));
+}
+
+void SharedBatch::CheckShares(const Scenario& one_worker, int32_t workers, const std::string& path,
+                              RequestFaults& faults) const {
+  if (workers < 1 || one_worker.CanShare(examples(), workers)) return;
   faults.Add(path, absl::StrCat(workers, " workers do not divide the global batch of ", examples(),
-                                " examples"));
+                                " examples",
+                                examples() % workers == 0
+                                    ? " in micro-batches, as many for each as its schedule orders"
+                                    : ""));
 }
 
 absl::StatusOr<Profile> SharedBatch::ProfileOf(int32_t workers) const {

@@ -1,5 +1,6 @@
 // One batch that the workers of a job divide among them (strong scaling): with W workers each has
-// 1/W of it, and its profile is the recorded one changed to that share.
+// 1/W of it, and its profile is the recorded one changed to that share. Replicas of a pipeline have
+// theirs in micro-batches, each of the profile's batch.
 //
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
@@ -13,6 +14,7 @@
 #include "core/model/job_change.h"
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
+#include "core/model/scenario.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {
@@ -32,13 +34,18 @@ class SharedBatch {
     other.global_batch_size.reset();
     return other.any();
   }
-  // True if so many workers can have equal shares.
-  bool DividesAmong(int32_t workers) const { return examples() % workers == 0; }
-  // Adds the fault at `path` where they cannot.
-  void CheckDividesAmong(int32_t workers, const std::string& path, RequestFaults& faults) const;
+  // Gives a pipeline the micro-batches of one of the draft's workers (1: all). Adds faults at
+  // `path`.pipeline.micro_batches, below scenario.change, and at `workers_path` where the workers
+  // do not divide the batch.
+  void Share(ScenarioDraft& draft, const std::string& path, const std::string& workers_path,
+             RequestFaults& faults) const;
+  // Adds the fault at `path` where so many workers cannot have equal shares. `one_worker`: the
+  // scenario of one that has all.
+  void CheckShares(const Scenario& one_worker, int32_t workers, const std::string& path,
+                   RequestFaults& faults) const;
 
-  // The job as one of so many workers would have recorded it. Cost: as ChangedProfile. REQUIRES:
-  // DividesAmong(workers).
+  // The job as one of so many workers, which divide the examples, would have recorded it. Cost: as
+  // ChangedProfile.
   absl::StatusOr<Profile> ProfileOf(int32_t workers) const;
 
  private:

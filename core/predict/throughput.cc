@@ -66,28 +66,6 @@ bool FindCuts(const ThroughputDraft& draft, const std::vector<Scenario>& known,
   return true;
 }
 
-// Each replica's share of the batch in micro-batches of the profile's.
-void ShareMicroBatches(const Profile& profile, const SharedBatch& shared, Asked& asked,
-                       RequestFaults& faults) {
-  if (!asked.draft.pipeline.has_value()) return;
-  std::optional<int32_t>& micro_batches = asked.draft.pipeline->micro_batches;
-  if (micro_batches.has_value())
-    faults.Add(asked.path + ".pipeline.micro_batches",
-               absl::StrCat(*micro_batches, " given, and a global_batch_size: which of both?"));
-  if (shared.ChangesMore())
-    faults.Add("scenario.change", "given beside a global_batch_size, which of pipelines is alone");
-  const int64_t whole = shared.examples() / profile.batch_size();
-  const int64_t workers = std::max(asked.draft.workers.value_or(1), 1);
-  if (whole < 1 || whole > kMaxMicroBatches || shared.examples() % profile.batch_size() != 0)
-    faults.Add("scenario.change.global_batch_size",
-               absl::StrCat(shared.examples(), " examples are not 1 to ", kMaxMicroBatches,
-                            " micro-batches of ", profile.batch_size()));
-  else if (whole % workers != 0)
-    faults.Add(asked.workers_path, absl::StrCat(workers, " workers do not divide the ", whole,
-                                                " micro-batches of the global batch"));
-  micro_batches = static_cast<int32_t>(std::clamp<int64_t>(whole / workers, 1, kMaxMicroBatches));
-}
-
 void CheckSeries(int32_t points, size_t scenarios, RequestFaults& faults) {
   const int64_t all = points * static_cast<int64_t>(scenarios);
   if (points < 0 || points > kMaxSeriesPoints) {
@@ -117,7 +95,7 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
     return std::move(faults).ToStatus("REQUEST_INVALID");
   }
   for (Asked& asked : ListScenarios(draft, faults)) {
-    if (shared != nullptr) ShareMicroBatches(profile, *shared, asked, faults);
+    if (shared != nullptr) shared->Share(asked.draft, asked.path, asked.workers_path, faults);
     const bool finds_cuts = FindCuts(draft, query.scenarios, asked.draft);
     absl::StatusOr<Scenario> scenario = ResolveRunnable(
         profile, asked.draft, query.scenarios.empty() ? nullptr : &query.scenarios.back(), limits);
@@ -147,15 +125,6 @@ absl::StatusOr<ThroughputQuery> ResolveSharedThroughput(const Profile& recorded,
   absl::StatusOr<ThroughputQuery> query =
       ResolveThroughput(recorded, draft, {.pipelines = true}, &shared);
   if (!query.ok()) return query;
-  RequestFaults faults;
-  for (size_t i = 0; i < query->scenarios.size(); ++i) {
-    const std::string path = !draft.worker_counts.empty() ? absl::StrCat("worker_counts[", i, "]")
-                             : !draft.scenarios.empty() ? absl::StrCat("scenarios[", i, "].workers")
-                                                        : "scenario.workers";
-    shared.CheckDividesAmong(query->scenarios[i].workers, path, faults);
-  }
-  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
-    return status;
   query->shared = std::move(shared);
   return query;
 }
@@ -202,8 +171,9 @@ absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
     told.series = SeriesOf(told.completions, told.examples_per_second / told.steps_per_second,
                            query.series_points);
     if (!query.plan.has_value()) continue;
-    told.forecast = ForecastOf(*query.plan, told.scenario, told.examples_per_second,
-                               told.run_interval.lower, told.run_interval.upper);
+    told.forecast =
+        ForecastOf(*query.plan, told.scenario, told.examples_per_second, told.run_interval.lower,
+                   told.run_interval.upper, told.scenario.DevicesPerWorker(profile));
   }
   return answer;
 }

@@ -29,8 +29,8 @@ void CheckTime(const std::string& field, double seconds, Least least, RequestFau
 }  // namespace
 
 double MoneyPerSecond(const MachinePrices& prices, const Scenario& scenario, int32_t workers,
-                      int32_t servers) {
-  return (workers * prices.worker_hour +
+                      int32_t servers, int64_t devices) {
+  return (workers * (prices.worker_hour + static_cast<double>(devices) * prices.device_hour) +
           static_cast<double>(scenario.NodesOf(workers)) * prices.node_hour +
           servers * prices.parameter_server_hour) /
          kSecondsPerHour;
@@ -58,7 +58,7 @@ void CheckPrices(const std::string& path, const MachinePrices& prices, RequestFa
   for (const auto& [field, amount] :
        {std::pair("worker_hour", prices.worker_hour),
         std::pair("parameter_server_hour", prices.parameter_server_hour),
-        std::pair("node_hour", prices.node_hour)}) {
+        std::pair("node_hour", prices.node_hour), std::pair("device_hour", prices.device_hour)}) {
     faults.AddIf(!IsAmount(amount), absl::StrCat(path, ".", field), amount,
                  " is not an amount of at least 0");
   }
@@ -83,7 +83,8 @@ void CheckPlan(const std::string& path, const TrainingPlan& plan, RequestFaults&
 }
 
 TrainingForecast ForecastOf(const TrainingPlan& plan, const Scenario& scenario,
-                            double examples_per_second, double slowest, double fastest) {
+                            double examples_per_second, double slowest, double fastest,
+                            int64_t devices_per_worker) {
   const auto examples = static_cast<double>(plan.examples);
   TrainingForecast forecast{
       .currency_code = plan.prices.has_value() ? plan.prices->currency_code : "",
@@ -93,8 +94,8 @@ TrainingForecast ForecastOf(const TrainingPlan& plan, const Scenario& scenario,
           slowest > 0 ? examples / slowest : std::numeric_limits<double>::infinity()};
   const auto cost_of = [&](double seconds) -> std::optional<double> {
     if (!plan.prices.has_value() || !std::isfinite(seconds)) return std::nullopt;
-    return seconds *
-           MoneyPerSecond(*plan.prices, scenario, scenario.workers, scenario.server_count());
+    return seconds * MoneyPerSecond(*plan.prices, scenario, scenario.workers,
+                                    scenario.server_count(), devices_per_worker);
   };
   forecast.cost = cost_of(forecast.seconds);
   if (!plan.failures.has_value()) return forecast;

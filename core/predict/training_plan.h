@@ -17,12 +17,14 @@ struct MachinePrices {
   double worker_hour = 0;
   double parameter_server_hour = 0;
   double node_hour = 0;  // of all_reduce.workers_per_node workers; begun ones are paid for
+  double device_hour = 0;
   std::string currency_code;
 };
 
-// Money per second of so many workers and servers, by the scenario's workers of a node.
+// Money per second of so many workers, each of `devices`, and servers, by the scenario's workers of
+// a node.
 double MoneyPerSecond(const MachinePrices& prices, const Scenario& scenario, int32_t workers,
-                      int32_t servers);
+                      int32_t servers, int64_t devices = 1);
 
 // Failures of workers, exponentially distributed and independent, after which the job goes on from
 // its last checkpoint.
@@ -70,6 +72,7 @@ struct TrainingForecast {
 
 // At so many examples per second; slowest and fastest: the ends of run_interval.
 TrainingForecast ForecastOf(const TrainingPlan& plan, const Scenario& scenario,
-                            double examples_per_second, double slowest, double fastest);
+                            double examples_per_second, double slowest, double fastest,
+                            int64_t devices_per_worker = 1);
 
 }  // namespace stepcast

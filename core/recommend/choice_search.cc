@@ -260,7 +260,9 @@ absl::Status ChoiceSearch::Try(std::vector<Cell> cells, StopCheck stop, const Ex
     cells.push_back({.row = cells[i].row, .workers = 1});
   for (const Cell& cell : cells) {
     if (IsTried(cell)) continue;
-    Scenario scenario = rows_[cell.row].scenario;
+    const Scenario& one_worker = rows_[cell.row].scenario;
+    Scenario scenario =
+        query_.shared.has_value() ? one_worker.SharedAmong(cell.workers) : one_worker;
     scenario.workers = cell.workers;
     const absl::StatusOr<size_t> point = points_.Try(scenario, stop);
     if (!point.ok()) return point.status();

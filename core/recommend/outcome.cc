@@ -36,7 +36,7 @@ double Weighing::EffectivePace(const Choice& choice, double examples_per_second)
 
 double Weighing::MoneyPerSecond(const Choice& choice) const {
   return stepcast::MoneyPerSecond(*query_.prices, query_.server_choices.front(), choice.workers,
-                                  choice.parameter_servers);
+                                  choice.parameter_servers, query_.devices_per_worker);
 }
 
 Outcome Weighing::OutcomeOf(const Choice& choice, const Pace& pace) const {

@@ -87,13 +87,14 @@ ScenarioDraft WithoutWorkers(ScenarioDraft draft, RequestFaults& faults) {
 
 // One scenario for each number of servers that may be chosen.
 std::vector<Scenario> ResolveServers(const Profile& profile, const RecommendationDraft& draft,
-                                     const Counts& counts, const ScenarioLimits& limits,
+                                     const Counts& counts, const SharedBatch* shared,
                                      RequestFaults& faults) {
-  const ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
+  ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
+  if (shared != nullptr) shared->Share(free, "scenario", "", faults);
   const bool chooses_servers = draft.max_parameter_servers.has_value() &&
                                std::holds_alternative<ParameterServersDraft>(free.communication);
   const auto [scenario, meets_in_collectives] =
-      ResolveBeforeServers(profile, free, chooses_servers, limits);
+      ResolveBeforeServers(profile, free, chooses_servers, {.pipelines = true});
   faults.AddPart("scenario", scenario.status());
   if (meets_in_collectives && draft.max_parameter_servers.has_value()) {
     faults.Add("constraints.max_parameter_servers",
@@ -166,7 +167,7 @@ void CheckCosts(const RecommendationDraft& draft, RequestFaults& faults) {
   const MachinePrices& prices = *draft.prices;
   CheckPrices("prices", prices, faults);
   faults.AddIf(needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0 &&
-                   prices.node_hour == 0,
+                   prices.node_hour == 0 && prices.device_hour == 0,
                "prices", "all 0, but objective MIN_COST needs a price to compare by");
 }
 
@@ -188,7 +189,7 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
 bool RecommendationQuery::IsCandidate(int32_t workers) const {
   return workers >= min_workers && workers <= max_workers &&
          server_choices.front().Allows(workers) &&
-         (!shared.has_value() || shared->DividesAmong(workers)) &&
+         (!shared.has_value() || server_choices.front().CanShare(shared->examples(), workers)) &&
          (worker_counts.empty() ||
           std::binary_search(worker_counts.begin(), worker_counts.end(), workers));
 }
@@ -269,8 +270,8 @@ void CheckNodes(const RecommendationQuery& query, const RecommendationDraft& dra
           absl::StrCat(draft.worker_counts[i], " does not fill nodes as scenario.all_reduce says"));
     }
     if (query.shared.has_value()) {
-      query.shared->CheckDividesAmong(draft.worker_counts[i],
-                                      absl::StrCat("constraints.worker_counts[", i, "]"), faults);
+      query.shared->CheckShares(query.server_choices.front(), draft.worker_counts[i],
+                                absl::StrCat("constraints.worker_counts[", i, "]"), faults);
     }
   }
   if (!draft.worker_counts.empty() || query.choices() > 0) return;
@@ -290,9 +291,9 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
                                                           std::optional<SharedBatch> shared) {
   RequestFaults faults;
   const Counts counts = ResolveCounts(draft, faults);
-  const ScenarioLimits limits{.pipelines = !shared.has_value()};
   RecommendationQuery query{
-      .server_choices = ResolveServers(profile, draft, counts, limits, faults),
+      .server_choices =
+          ResolveServers(profile, draft, counts, shared.has_value() ? &*shared : nullptr, faults),
       .min_workers = counts.min,
       .max_workers = counts.max,
       .worker_counts = counts.listed};
@@ -309,6 +310,7 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   if (absl::Status status = std::move(faults).ToStatus("RECOMMENDATION_INVALID"); !status.ok())
     return status;
   query.options = *options;
+  query.devices_per_worker = query.server_choices.front().DevicesPerWorker(profile);
   query.objective = draft.objective;
   query.deadline_seconds = draft.deadline_seconds;
   query.examples = draft.examples;

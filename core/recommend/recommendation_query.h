@@ -61,6 +61,7 @@ struct RecommendationQuery {
   std::optional<MachinePrices> prices;
   std::optional<Failures> failures;
   std::optional<CurrentAllocation> current;
+  int64_t devices_per_worker = 1;     // which prices.device_hour counts
   std::optional<SharedBatch> shared;  // numbers of workers that do not divide it are not looked at
 
   // True if so many workers may be chosen: they are within the bounds or the list and, where they
@@ -90,8 +91,7 @@ inline constexpr int64_t kMaxChoices = 4096;
 // (`scenario.workers`, `constraints.max_workers`), reason RECOMMENDATION_INVALID, all faults at
 // once. What fixes the number of workers (`scenario.workers`, start_offsets_ns, worker_groups) is a
 // fault, and so is a number of servers that the profile cannot be placed on, and what needs another
-// field that is missing. Of a batch that workers divide, `profile` is the recorded one; pipelines
-// are refused then.
+// field that is missing. Of a batch that workers divide, `profile` is the recorded one.
 absl::StatusOr<RecommendationQuery> ResolveRecommendation(
     const Profile& profile, const RecommendationDraft& draft,
     std::optional<SharedBatch> shared = std::nullopt);

@@ -60,7 +60,7 @@ v1::CollectiveReport ReportToWire(const CollectiveReport& report) {
 TrainingPlan PlanOf(const v1::TrainingPlan& wire, FaultList& faults) {
   TrainingPlan plan{.examples = wire.examples()};
   if (wire.has_worker_hour() || wire.has_parameter_server_hour() || wire.has_node_hour() ||
-      !wire.currency_code().empty()) {
+      wire.has_device_hour() || !wire.currency_code().empty()) {
     plan.prices = PricesOf(wire);
   }
   if (wire.has_failures()) plan.failures = FailuresOf(wire.failures(), "plan.failures", faults);

@@ -21,6 +21,7 @@ MachinePrices PricesOf(const Message& wire) {
   return {.worker_hour = wire.worker_hour(),
           .parameter_server_hour = wire.parameter_server_hour(),
           .node_hour = wire.node_hour(),
+          .device_hour = wire.device_hour(),
           .currency_code = wire.currency_code()};
 }
 

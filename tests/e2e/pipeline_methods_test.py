@@ -85,18 +85,18 @@ class RecommendTest(PipelineMethodsTest):
                 {
                     "scenario": {"pipeline": {"stages": stages, "micro_batches": 8}, "cluster": cluster},
                     "constraints": {"worker_counts": [1, 2, 4], "examples": 100000},
-                    "prices": {"worker_hour": 3, "node_hour": 5, "currency_code": "USD"},
+                    "prices": {"worker_hour": 3, "node_hour": 5, "device_hour": 7, "currency_code": "USD"},
                     "options": EXACT,
                 },
             )
             for tried, outcome in zip(reply.frontier, reply.frontier_outcomes):
                 workers = tried.scenario.workers
                 hours = 100000 / tried.examples_per_second / 3600
-                self.assertLess(abs(outcome.cost / (hours * (3 * workers + 5 * nodes(workers))) - 1), 1e-9, (stages, workers))
+                self.assertLess(abs(outcome.cost / (hours * ((3 + 7 * stages) * workers + 5 * nodes(workers))) - 1), 1e-9, (stages, workers))
             # A reply's scenario, asked again, lies on as many nodes.
-            again = {"scenario": json_of(reply.frontier[0].scenario), "plan": {"examples": 1000, "node_hour": 5}}
+            again = {"scenario": json_of(reply.frontier[0].scenario), "plan": {"examples": 1000, "node_hour": 5, "device_hour": 2}}
             [told] = self.ask("PredictThroughput", prediction.PredictThroughputRequest(inline_profile=message(layers(8))), {**again, "options": EXACT}).predictions
-            self.assertLess(abs(told.forecast.cost / (1000 / told.examples_per_second / 3600 * 5 * nodes(1)) - 1), 1e-9)
+            self.assertLess(abs(told.forecast.cost / (1000 / told.examples_per_second / 3600 * (5 * nodes(1) + 2 * stages)) - 1), 1e-9)
 
     def test_a_budget_and_a_deadline_are_kept(self):
         one = self.predict(layers(6), {**self.scenario, "workers": 1})[0].examples_per_second
@@ -106,6 +106,32 @@ class RecommendTest(PipelineMethodsTest):
         question["constraints"]["deadline"] = "1s"
         self.assertEqual(self.recommend(layers(6), question).workers, 0)
         self.assertIn("deadline", self.recommend(layers(6), question).infeasible_reason)
+
+    def test_replicas_that_divide_a_global_batch_are_looked_at(self):
+        # 24 micro-batches of 3 examples. INTERLEAVED orders multiples of its 2 devices, so 24 and 8 replicas, with 1 and 3 each, have no order.
+        for schedule, possible in (({}, [1, 2, 3, 4, 6, 8, 12, 24]), ({"schedule": "INTERLEAVED", "chunks": 2}, [1, 2, 3, 4, 6, 12])):
+            scenario = {"pipeline": {"stages": 2, **schedule}, "change": {"global_batch_size": 72}, "bandwidth_bytes_per_second": 1e8}
+            reply = self.recommend(layers(8), {"scenario": scenario, "objective": "MAX_THROUGHPUT", "constraints": {"max_workers": 24}, "options": EXACT})
+            self.assertEqual([tried.scenario.workers for tried in reply.frontier], possible)
+            alone = {answer.scenario.workers: answer for answer in self.predict(layers(8), scenario, possible)}
+            for tried in reply.frontier:
+                self.assertEqual(tried.examples_per_second, alone[tried.scenario.workers].examples_per_second)
+                self.assertEqual(tried.speedup, alone[tried.scenario.workers].speedup)
+                self.assertEqual(tried.scenario.pipeline.micro_batches, 24 // tried.scenario.workers)
+            best = max(answer.examples_per_second for answer in alone.values())
+            self.assertGreaterEqual(alone[reply.workers].examples_per_second, 0.98 * best)
+            self.assertIn(f"with {72 // reply.workers} of the 72 examples", reply.reason)
+        for change, given, constraints, field, says in (
+            (72, {"micro_batches": 4}, {}, "scenario.pipeline.micro_batches", "which of both"),
+            (71, {}, {}, "scenario.change.global_batch_size", "71 examples"),
+            (72, {}, {"worker_counts": [2, 5]}, "constraints.worker_counts[1]", "5 workers do not divide the global batch of 72 examples"),
+            (72, {"schedule": "INTERLEAVED", "chunks": 2}, {"worker_counts": [8]}, "constraints.worker_counts[0]", "as many for each as its schedule"),
+            (72, {}, {"min_workers": 13, "max_workers": 23}, "constraints.max_workers", "divides the global batch of 72 examples"),
+        ):
+            with self.subTest(says=says):
+                value = {"scenario": {"pipeline": {"stages": 2, **given}, "change": {"global_batch_size": change}}, "constraints": constraints}
+                details = self.refusal("RecommendWorkers", recommendation_pb2.RecommendWorkersRequest(inline_profile=message(layers(8))), value)
+                self.assertIn(says, details.violations[field])
 
     def test_bad_requests_are_refused_by_name(self):
         for value, field, says in (
@@ -179,6 +205,14 @@ class AllocateTest(PipelineMethodsTest):
             curves[0][a] / curves[0][1] + curves[1][b] / curves[1][1] for a in curves[0] for b in curves[1] if 4 * a + b <= 13
         )
         self.assertLess(abs(reply.total_utility - best), 1e-9)
+
+    def test_a_job_with_a_global_batch_gets_replicas_that_divide_it(self):
+        # 12 micro-batches of 3 examples: of 5 replicas that there is room for, 4 is the most that divides them.
+        scenario = {"pipeline": {"stages": 4}, "change": {"global_batch_size": 36}}
+        reply = self.allocate([self.job("large", layers(8), scenario)], capacity={"devices": 22})
+        self.assertEqual(reply.allocations[0].workers, 4)
+        alone = {answer.scenario.workers: answer.examples_per_second for answer in self.predict(layers(8), scenario, [1, 2, 3, 4, 6])}
+        self.assertEqual({point.workers: point.examples_per_second for point in reply.allocations[0].curve}, alone)
 
     def test_what_does_not_fit_is_told_in_devices(self):
         reply = self.allocate(self.jobs(), capacity={"devices": 4})

@@ -175,7 +175,11 @@ class PipelineTest(ServerTest):
                 self.assertLess(interval.lower, answer.examples_per_second)
                 self.assertGreater(interval.upper, answer.examples_per_second)
             self.assertGreater(answer.run_interval.upper - answer.run_interval.lower, answer.simulation_interval.upper - answer.simulation_interval.lower)
-            self.assertIn("pipeline", answer.model_error.source)
+            self.assertIn("./dev testbed --pipeline", answer.model_error.source)
+        # Stages that are the recorded operations themselves, as the ranks of a replica give them, have an error of their own.
+        [whole] = self.predict(layers(6), {**scenario, "pipeline": {"stages": 6, "micro_batches": 8}})
+        self.assertIn("recordings of their ranks", whole.model_error.source)
+        self.assertGreater(whole.model_error.fraction, answers[0].model_error.fraction)
         # The slowest of more devices sets the pace.
         efficiency = [answer.scaling_efficiency for answer in answers]
         self.assertEqual(sorted(efficiency, reverse=True), efficiency)

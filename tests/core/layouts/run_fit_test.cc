@@ -82,6 +82,8 @@ TEST(RunFitTest, OneRunTellsOtherStagesByWhatADeviceComputes) {
   ASSERT_TRUE(fit.ok()) << fit.status();
   EXPECT_DOUBLE_EQ(fit->seconds_per_micro_batch, 10.0 / 111);
   EXPECT_EQ(fit->rest_seconds, 0);
+  EXPECT_EQ(fit->rest_interval.lower, 0);
+  EXPECT_GT(fit->rest_interval.upper, 0);
   EXPECT_NEAR(fit->runs[1].step_seconds, 10.0 / 111 * (192 + 31) / 2, 1e-12);
   EXPECT_DOUBLE_EQ(fit->runs[1].linear_step_seconds, 10);
   EXPECT_FALSE(fit->runs[1].fitted);

@@ -328,6 +328,9 @@ TEST(PipelineMoneyTest, AReplicaOfSeveralNodesPaysForEach) {
   draft.pipeline->stages = 1;
   draft.workers = 4;
   EXPECT_DOUBLE_EQ(MoneyPerSecond(prices, ScenarioOf(profile, draft), 4, 0) * 3600, 4 + 20);
+  // Four replicas of eight devices.
+  EXPECT_DOUBLE_EQ(
+      MoneyPerSecond({.device_hour = 2}, ScenarioOf(profile, draft), 4, 0, 8) * 3600, 64);
 }
 
 }  // namespace
