@@ -77,4 +77,17 @@ std::string MakeServersTwiceAsFast(const Profile& profile, Scenario& scenario) {
   return "";
 }
 
+bool Scenario::CanShare(int64_t examples, int32_t count) const {
+  if (!pipeline.has_value()) return examples % count == 0;
+  return pipeline->layout.micro_batches % count == 0 &&
+         LayoutFaults(SharedAmong(count).pipeline->layout).empty();
+}
+
+Scenario Scenario::SharedAmong(int32_t count) const {
+  Scenario scenario = *this;
+  scenario.workers = count;
+  if (scenario.pipeline.has_value()) scenario.pipeline->layout.micro_batches /= count;
+  return scenario;
+}
+
 }  // namespace stepcast
