@@ -4,11 +4,13 @@
 #include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/characters.h"
+#include "client/cli/input_reader.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/quantity.h"
@@ -20,6 +22,8 @@ namespace stepcast::client {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr char kClusterForm[] = R"(a cluster: {"name": "x", "bandwidth": "10Gbit/s"})";
 
 absl::Status Wrong(const std::string& why) { return absl::InvalidArgumentError(why); }
 
@@ -42,7 +46,7 @@ FigureField Field(const char* name, Parse parse, Set set) {
 absl::StatusOr<int32_t> ParseWorkersPerNode(const std::string& text) {
   const absl::StatusOr<uint64_t> count = ParseCount(text);
   if (!count.ok() || *count < 1 || *count > INT32_MAX)
-    return Wrong(absl::StrCat(InQuotes(text), " is not a number of workers from 1 on"));
+    return Wrong(absl::StrCat(InQuotes(text), " is not a number from 1 on"));
   return static_cast<int32_t>(*count);
 }
 
@@ -50,9 +54,7 @@ const std::array<FigureField, 7>& Fields() {
   static const auto& fields = *new std::array<FigureField, 7>{
       Field("workers-per-node", ParseWorkersPerNode,
             [](v1::Cluster& wire, int32_t value) { wire.set_workers_per_node(value); }),
-      Field(
-          "nics", [](const std::string& text) { return ParseCount(text); },
-          [](v1::Cluster&, uint64_t) {}),
+      Field("nics", ParseWorkersPerNode, [](v1::Cluster&, int32_t) {}),
       Field(
           "bandwidth", [](const std::string& text) { return ParseRate(text); },
           [](v1::Cluster& wire, double value) { wire.set_bandwidth_bytes_per_second(value); }),
@@ -148,8 +150,13 @@ absl::StatusOr<ClusterPreset> ReadCluster(const ordered_json& object) {
     if (absl::Status added = AddFigure(key, value, preset); !added.ok())
       return Wrong(absl::StrCat(InQuotes(key), ": ", added.message()));
   }
-  if (preset.wire.bandwidth_bytes_per_second() == 0)
+  if (object.find("bandwidth") == object.end())
     return Wrong("\"bandwidth\" is missing: the rate between nodes");
+  if (preset.wire.bandwidth_bytes_per_second() == 0)
+    return Wrong("\"bandwidth\": the rate between nodes is 0");
+  if (preset.wire.has_intra_node_bandwidth_bytes_per_second() &&
+      preset.wire.intra_node_bandwidth_bytes_per_second() == 0)
+    return Wrong("\"intra-bandwidth\": the rate inside a node is 0");
   if (preset.wire.workers_per_node() > 1 &&
       !preset.wire.has_intra_node_bandwidth_bytes_per_second())
     return Wrong("\"intra-bandwidth\" is missing: the rate inside a node of several workers");
@@ -169,13 +176,40 @@ const std::vector<std::pair<std::string, v1::AllReduce::Algorithm>>& CollectiveA
   return algorithms;
 }
 
-absl::StatusOr<std::vector<ClusterPreset>> ParseClusters(std::string_view json) {
-  ordered_json root;
+namespace {
+
+// The tree of a text, none of whose objects has a key twice and which is no deeper than a list of
+// clusters.
+absl::StatusOr<ordered_json> ParseTree(std::string_view json) {
+  constexpr int kMaxDepth = 8;
+  std::string fault;
+  std::vector<std::set<std::string>> keys;
+  const auto look = [&](int depth, ordered_json::parse_event_t event, ordered_json& parsed) {
+    using Event = ordered_json::parse_event_t;
+    if (depth > kMaxDepth) fault = absl::StrCat("is nested deeper than ", kMaxDepth);
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
+      fault = absl::StrCat("has ", InQuotes(parsed.get<std::string>()), " twice");
+    return fault.empty();
+  };
   try {
-    root = ordered_json::parse(json);
+    ordered_json root = ordered_json::parse(json, look);
+    if (!fault.empty()) return Wrong(fault);
+    return root;
   } catch (const ordered_json::parse_error& error) {
     return Wrong(absl::StrCat("is not JSON at byte ", error.byte));
+  } catch (const ordered_json::exception&) {
+    return Wrong("has a number that is out of range");
   }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ClusterPreset>> ParseClusters(std::string_view json) {
+  absl::StatusOr<ordered_json> tree = ParseTree(json);
+  if (!tree.ok()) return tree.status();
+  ordered_json root = *std::move(tree);
   if (!root.is_array()) root = ordered_json::array({root});
   std::vector<ClusterPreset> clusters;
   for (const ordered_json& object : root) {
@@ -187,9 +221,10 @@ absl::StatusOr<std::vector<ClusterPreset>> ParseClusters(std::string_view json) 
 }
 
 absl::StatusOr<ClusterPreset> ClusterFromArgument(const std::string& argument) {
-  const bool is_file = IsFile(argument) || argument.find('/') != std::string::npos;
+  const bool is_file =
+      argument == kStandardInput || IsFile(argument) || argument.find('/') != std::string::npos;
   const absl::StatusOr<std::string> text =
-      is_file ? ReadFile(argument) : std::string(kClusterPresets);
+      is_file ? ReadTextInput(argument, kClusterForm) : std::string(kClusterPresets);
   if (!text.ok()) return text.status();
   absl::StatusOr<std::vector<ClusterPreset>> clusters = ParseClusters(*text);
   if (!clusters.ok()) return Wrong(absl::StrCat(argument, ": ", clusters.status().message()));

@@ -116,6 +116,7 @@ class CommandLine {
       console_.err << "error: standard input (-) is read once, and is named twice\n";
       return ExitCode::kMisused;
     }
+    RefuseValuesOfFlags(app_);
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -183,6 +184,29 @@ class CommandLine {
     commands_.emplace_back(app, std::move(command));
   }
 
+  // A flag that takes no value is not told to be false by one: `--sync=false`.
+  static void RefuseValuesOfFlags(CLI::App& app) {
+    for (CLI::Option* const option : app.get_options())
+      if (option->get_items_expected_max() == 0) option->disable_flag_override();
+    for (CLI::App* const command : app.get_subcommands([](CLI::App*) { return true; }))
+      RefuseValuesOfFlags(*command);
+  }
+
+  // The flag that was given a value and takes none; empty: none was.
+  std::string FlagWithValue(int argc, const char* const* argv) const {
+    for (int i = 1; i < argc; ++i) {
+      const std::string word = argv[i];
+      const size_t equals = word.find('=');
+      if (!word.starts_with("--") || equals == std::string::npos) continue;
+      const CLI::Option* const option = OptionOf(word.substr(0, equals));
+      if (option != nullptr && option->get_items_expected_max() == 0 &&
+          word.substr(equals) != "=true")
+        return absl::StrCat(word.substr(0, equals), " takes no value: leave it out, or ",
+                            InQuotes(word.substr(equals)));
+    }
+    return "";
+  }
+
   // Says what is wrong with the words, or the help that they ask for: an "error" of status 0 to
   // CLI11.
   ExitCode Misparsed(const CLI::ParseError& error, int argc, const char* const* argv) {
@@ -190,6 +214,8 @@ class CommandLine {
     std::string why = is_wrong ? UnknownWord(app_, argc, argv) : "";
     if (why.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
       why = MissingOptions();
+    if (why.empty() && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+      why = FlagWithValue(argc, argv);
     if (!why.empty()) {
       console_.err << "error: " << why << "\nRun with --help for more information.\n";
       return ExitCode::kMisused;

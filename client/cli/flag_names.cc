@@ -9,6 +9,8 @@ namespace stepcast::client {
 
 const std::vector<FieldFlag> kFieldFlags{
     {"worker_counts", "--workers"},
+    {"series_points", "--over-time"},
+    {"constraints.worker_counts", "--workers"},
     {"scenario", "--scenario"},
     {"scenario.workers", "--workers"},
     {"scenario.bandwidth_bytes_per_second", "--bandwidth"},
@@ -33,6 +35,8 @@ const std::vector<FieldFlag> kFieldFlags{
     {"scenario.change.compute_speed_factor", "--compute-speed"},
     {"scenario.change.gradient_bytes_factor", "--gradient-bytes"},
     {"scenario.parameter_servers.servers", "--servers"},
+    {"scenario.parameter_servers.parsing_overhead", "--parsing-seconds"},
+    {"scenario.parameter_servers.parsing_overhead", "--parsing-seconds-per-byte"},
     {"scenario.parameter_servers.parsing_overhead.seconds", "--parsing-seconds"},
     {"scenario.parameter_servers.parsing_overhead.seconds_per_byte", "--parsing-seconds-per-byte"},
     {"scenario.parameter_servers.synchronization", "--sync"},

@@ -118,7 +118,9 @@ absl::StatusOr<Message> SecondRecording(const std::string& argument) {
   Message source;
   if (!IsFile(argument)) {
     absl::StatusOr<std::string> name = StoredName(argument);
-    if (!name.ok()) return name.status();
+    if (!name.ok())
+      return absl::InvalidArgumentError(absl::StrCat(
+          InQuotes(argument), " is neither a file nor the name of a stored profile"));
     source.set_second_profile(*std::move(name));
     return source;
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -32,6 +33,30 @@ namespace {
 // The bucket cap without which nothing is fused.
 constexpr char kNoBuckets[] = "none";
 constexpr char kScenarioGroup[] = "Scenario (default: as recorded)";
+constexpr char kAllReduceGroup[] = "All-reduce (default: as recorded)";
+const std::vector<std::string> kServersFlags{"--servers",         "--order",
+                                             "--priorities",      "--sync",
+                                             "--summed",          "--multiplexing",
+                                             "--window",          "--quantum",
+                                             "--first-come",      "--turns",
+                                             "--equal-shares",    "--server-partition",
+                                             "--parsing-seconds", "--parsing-seconds-per-byte"};
+
+std::vector<std::string> FlagsOfGroup(const CLI::App& app, const std::string& group) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* const option : app.get_options())
+    if (option->get_group() == group) flags.push_back(option->get_name());
+  return flags;
+}
+
+// The first of the flags that was typed; empty: none was.
+std::string FirstTyped(const CLI::App& app, const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags) {
+    const CLI::Option* const option = app.get_option_no_throw(flag);
+    if (option != nullptr && option->count() > 0) return flag;
+  }
+  return "";
+}
 
 const Choices<v1::ParameterServers::TransferOrder> kOrders{
     {"graph", v1::ParameterServers::GRAPH},   {"recorded", v1::ParameterServers::RECORDED},
@@ -95,9 +120,15 @@ absl::StatusOr<v1::WorkerGroup> ParseGroup(const std::string& text) {
   return group;
 }
 
+absl::Status NoBuckets(const std::string& text) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      InQuotes(text), " holds no gradient: --bucket-cap none leaves gradients unfused"));
+}
+
 // PyTorch's own name for it has the unit in the name, MiB.
 absl::StatusOr<int64_t> ParseBucketCap(const std::string& text) {
   absl::StatusOr<int64_t> bytes = ParseBytes(text);
+  if (bytes.ok() && *bytes == 0) return NoBuckets(text);
   if (bytes.ok() || text.empty() || text.find_first_not_of("0123456789.") != std::string::npos)
     return bytes;
   return absl::InvalidArgumentError(
@@ -109,7 +140,12 @@ absl::StatusOr<int64_t> ParseBucketCapMb(const std::string& text) {
   if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos)
     return absl::InvalidArgumentError(
         absl::StrCat(InQuotes(text), " is not a number of MiB: write for instance 25"));
-  return ParseBytes(text + "MiB");
+  double mebibytes = 0;
+  if (!absl::SimpleAtod(text, &mebibytes) || !(mebibytes <= 1e9))
+    return ParseBytes(text + "MiB");  // which says what is wrong
+  // PyTorch drops what is left of a byte, too.
+  const auto bytes = static_cast<int64_t>(mebibytes * (1 << 20));
+  return bytes == 0 ? absl::StatusOr<int64_t>(NoBuckets(text)) : bytes;
 }
 
 }  // namespace
@@ -248,9 +284,10 @@ void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
                       "the rest, about 1MiB is gRPC 1.51)",
                       parse_bytes, [this](int64_t bytes) { quantum_bytes_ = bytes; });
   for (CLI::Option* option : {how, window, quantum}) option->group(kScenarioGroup);
-  app.parse_complete_callback([this] {
+  app.parse_complete_callback([this, &app] {
     CheckStreams();
-    CheckKind();
+    CheckKind(app);
+    CheckPlaces(app);
   });
 }
 
@@ -275,6 +312,7 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
       [this](int64_t bytes) { servers().set_partition_bytes(bytes); })
       ->group(kScenarioGroup);
   const auto on_groups = [this](const std::vector<std::string>& texts) {
+    scenario_.clear_worker_groups();
     for (const std::string& text : texts) {
       absl::StatusOr<v1::WorkerGroup> group = ParseGroup(text);
       if (!group.ok())
@@ -299,7 +337,6 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
 }
 
 void ScenarioFlags::DeclareCollectives(CLI::App& app) {
-  constexpr char kGroup[] = "All-reduce (default: as recorded)";
   const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
   const auto parse_seconds = [](const std::string& text) { return ParseSeconds(text); };
   std::vector<CLI::Option*> options;
@@ -326,15 +363,18 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
                                       collectives().clear_measured();
                                       for (const MeasuredCollective& point : points)
                                         *collectives().add_measured() = server::ToWire(point);
-                                    }));
+                                    })
+                        ->excludes("--algorithm"));
   options.push_back(AddValueOption<int32_t>(
       app, "--workers-per-node", "N",
       "Workers that share a node and its link (default 1); more need --intra-bandwidth",
       [this](int32_t count) { collectives().set_workers_per_node(count); }));
-  options.push_back(AddParsedOption(
-      app, "--latency", "TIME",
-      "Latency of a message between nodes (default: 25us, typical of Ethernet)", parse_seconds,
-      [this](double seconds) { collectives().set_latency_seconds(seconds); }));
+  options.push_back(
+      AddParsedOption(app, "--latency", "TIME",
+                      "Latency of a message between nodes (default: 25us, typical of Ethernet)",
+                      parse_seconds,
+                      [this](double seconds) { collectives().set_latency_seconds(seconds); })
+          ->excludes("--measured"));
   options.push_back(AddParsedOption(
       app, "--intra-bandwidth", "RATE", "Payload rate of a link inside a node: 300GB/s",
       [](const std::string& text) { return ParseRate(text); },
@@ -371,7 +411,8 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
                                     ParseBucketCapMb, set_cap)
                         ->excludes("--bucket-cap"));
   options.push_back(AddParsedOption(
-      app, "--first-bucket", "BYTES", "The limit of the first bucket (default 1MiB)", parse_bytes,
+      app, "--first-bucket", "BYTES",
+      "The limit of the first bucket (default 1MiB), of --bucket-cap", parse_bytes,
       [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));
   options.push_back(AddParsedOption(
       app, "--horovod-fusion", "BYTES",
@@ -443,17 +484,33 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       "With --contention: threads of every collective; needed but in tune, where NCCL's rule gives "
       "them",
       [this](int32_t threads) { collectives().set_threads(threads); }));
-  for (CLI::Option* option : options) option->group(kGroup);
+  for (CLI::Option* option : options) option->group(kAllReduceGroup);
 }
 
-void ScenarioFlags::CheckKind() const {
+void ScenarioFlags::CheckKind(const CLI::App& app) const {
   if (!asks_collectives_) return;
   const bool streams =
       streams_.has_value() || window_bytes_.has_value() || quantum_bytes_.has_value();
-  if (asks_servers_ || streams)
-    throw CLI::ValidationError("--all-reduce", "and flags of parameter servers: which of both?");
+  if (asks_servers_ || streams) {
+    const std::string of_servers = FirstTyped(app, kServersFlags);
+    throw CLI::ValidationError(FirstTyped(app, FlagsOfGroup(app, kAllReduceGroup)),
+                               absl::StrCat("is of jobs with all-reduces, and ",
+                                            of_servers.empty() ? "the scenario's file" : of_servers,
+                                            " of those with parameter servers: which of both?"));
+  }
   if (scenario_.all_reduce().has_buckets() && scenario_.all_reduce().buckets().cap_bytes() == 0)
     throw CLI::ValidationError("--first-bucket", "needs --bucket-cap");
+}
+
+void ScenarioFlags::CheckPlaces(const CLI::App& app) const {
+  const std::string inside = FirstTyped(app, {"--intra-bandwidth", "--intra-latency"});
+  if (!inside.empty() && WorkersPerNode() == 1)
+    throw CLI::ValidationError(inside,
+                               "is of links inside a node, which has one worker: "
+                               "--workers-per-node says how many it has");
+  if (app.count("--measured") > 0 && app.count("--bandwidth") > 0 && !scenario_.has_pipeline())
+    throw CLI::ValidationError(
+        "--bandwidth", "collectives take the times of --measured, at whatever rate they had");
 }
 
 void ScenarioFlags::DeclareOrder(CLI::App& app) {
@@ -533,6 +590,7 @@ std::optional<int64_t> ScenarioFlags::GroupedWorkers() const {
 }
 
 int32_t ScenarioFlags::WorkersPerNode() const {
+  if (asks_servers_) return 1;
   int32_t count = cluster_.has_value() ? cluster_->wire.workers_per_node() : 1;
   if (scenario_.all_reduce().has_workers_per_node())
     count = scenario_.all_reduce().workers_per_node();
@@ -568,6 +626,7 @@ std::string ScenarioFlags::ClusterText() const {
   std::vector<std::string> figures;
   for (const ClusterFigure& figure : cluster_->figures) {
     const bool in_force =
+        (!asks_servers_ || figure.name == "bandwidth") &&
         std::none_of(std::begin(replaced), std::end(replaced),
                      [&](const auto& field) { return field.second && figure.name == field.first; });
     if (!in_force) continue;

@@ -29,14 +29,15 @@ std::string TextOf(const FieldViolation& violation) {
 }
 
 // True if the message says what the violation does, and at most that there are more. Both may have
-// been cut.
+// been cut, the message by a server at 512 bytes.
 bool Repeats(std::string_view message, const FieldViolation& violation) {
-  constexpr size_t kLongest = 1000;
+  constexpr size_t kShortestCut = 500;
   const std::string said = TextOf(violation);
-  const size_t size = std::min(said.size(), kLongest);
+  const size_t size = std::min(said.size(), message.size());
   if (message.substr(0, size) != std::string_view(said).substr(0, size)) return false;
   const std::string_view rest = message.substr(size);
-  return size == kLongest || rest.empty() || rest.substr(0, 6) == " (and ";
+  return size >= kShortestCut ||
+         (size == said.size() && (rest.empty() || rest.starts_with(" (and ")));
 }
 
 // What to do about an error, by its reason.

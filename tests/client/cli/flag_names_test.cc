@@ -92,10 +92,12 @@ TEST(FlagNamesTest, EveryFlagOfAScenarioIsKnownByTheFieldThatItSets) {
     if (flag == "--contention")
       words[0] = directory.Write("contention.json", R"({"alpha2": 0.001})");
     if (flag == "--first-bucket") words = {words[0], words[1], "25MiB", "--bucket-cap"};
+    if (flag.starts_with("--intra-")) words = {words[0], words[1], "4", "--workers-per-node"};
     ASSERT_NO_THROW(app.parse(words)) << flag;
     v1::Scenario scenario = flags.scenario();
     if (flag == "--first-bucket")
       scenario.mutable_all_reduce()->mutable_buckets()->clear_cap_bytes();
+    if (flag.starts_with("--intra-")) scenario.mutable_all_reduce()->clear_workers_per_node();
     ExpectNamed(flag, scenario, ScenarioFlags().scenario(), "scenario");
     ++seen;
   }

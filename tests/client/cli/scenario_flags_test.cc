@@ -251,6 +251,8 @@ TEST(ScenarioFlagsTest, WrongUsageIsRefused) {
                                              {"--summed", "--sync"},
                                              {"--server-partition", "4096000"},
                                              {"--latency", "1us", "--sync"},
+                                             {"--intra-bandwidth", "3GB/s"},
+                                             {"--intra-latency", "3us", "--workers-per-node", "1"},
                                              {"--no-such-flag"},
                                              {"--bandwidth"}}) {
     EXPECT_FALSE(Parse(arguments).has_value()) << testing::PrintToString(arguments);
@@ -337,9 +339,14 @@ TEST(BucketCapTest, IsInMiBWherePyTorchsNameIsTyped) {
   EXPECT_THAT(Parse({"--bucket-cap", "25MiB"}), cap);
   EXPECT_THAT(Parse({"--bucket-cap-mb", "0.5"}),
               Says<v1::Scenario>(R"pb(all_reduce { buckets { cap_bytes: 524288 } })pb"));
+  // PyTorch's int(0.1 * 1024 * 1024).
+  EXPECT_THAT(Parse({"--bucket-cap-mb", "0.1"}),
+              Says<v1::Scenario>(R"pb(all_reduce { buckets { cap_bytes: 104857 } })pb"));
   for (const std::vector<std::string>& wrong :
        {std::vector<std::string>{"--bucket-cap", "25"},
         {"--bucket-cap-mb", "25MiB"},
+        {"--bucket-cap", "0"},
+        {"--bucket-cap-mb", "0"},
         {"--bucket-cap-mb", "-1"},
         {"--bucket-cap-mb", ""},
         {"--bucket-cap-mb", "1.2.3"},

@@ -58,6 +58,9 @@ TEST(ErrorReportTest, OneFaultIsSaidOnce) {
   const std::string longest(5000, 'x');
   EXPECT_EQ(ErrorReport(Invalid(longest.substr(0, 4096), {{"", longest.substr(0, 2048)}})),
             "error: INVALID_ARGUMENT: REQUEST_INVALID: " + longest.substr(0, 2048) + "\n");
+  // A server cuts its message at 512 bytes, and not the violation.
+  EXPECT_EQ(ErrorReport(Invalid(longest.substr(0, 512), {{"", longest.substr(0, 1200)}})),
+            "error: INVALID_ARGUMENT: REQUEST_INVALID: " + longest.substr(0, 1200) + "\n");
 }
 
 TEST(ErrorReportTest, AMessageThatSaysMoreThanItsFaultStays) {
