@@ -20,6 +20,8 @@ class App;
 
 namespace stepcast::client {
 
+inline constexpr char kAllReduceGroup[] = "All-reduce (default: as recorded)";
+
 class ScenarioFlags {
  public:
   enum class Order { kChosenByUser, kChosenByService };

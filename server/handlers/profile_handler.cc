@@ -7,11 +7,13 @@
 #include <utility>
 #include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
 #include "core/importing/file_kind.h"
 #include "server/convert/profile_codec.h"
+#include "server/convert/sha256.h"
 #include "server/convert/utf8.h"
 #include "server/handlers/listing.h"
 #include "server/handlers/profile_name.h"
@@ -103,6 +105,19 @@ bool Takes(const UpdateProfileCall& call, const DraftField& field) {
          std::find(call.fields.begin(), call.fields.end(), field.name) != call.fields.end();
 }
 
+// The digest of the names and labels that an update sets, which its content's digest leaves out.
+std::string DigestOfNames(const UpdateProfileCall& call, const ProfileDraft& draft) {
+  const auto sets = [&](std::string_view name) {
+    return call.fields.empty() || absl::c_linear_search(call.fields, name);
+  };
+  std::string text;
+  if (sets("display_name")) absl::StrAppend(&text, draft.display_name.size(), draft.display_name);
+  if (!sets("labels")) return text.empty() ? text : Sha256Hex(text);
+  for (const auto& [key, value] : draft.labels)
+    absl::StrAppend(&text, ",", key.size(), key, value.size(), value);
+  return Sha256Hex(absl::StrCat("labels", text));
+}
+
 // Between reading what is stored and replacing it, another may have replaced it.
 constexpr int kUpdateAttempts = 5;
 
@@ -177,6 +192,7 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Update(UpdateProfileCall call, Sto
   placement.profile_id = *id;
   placement.allow_replace = true;
   placement.allow_missing = call.allow_missing;
+  placement.says = DigestOfNames(call, call.profile->draft);
   const bool takes_all = std::all_of(std::begin(kDraftFields), std::end(kDraftFields),
                                      [&](const DraftField& field) { return Takes(call, field); });
   for (int attempt = 1;; ++attempt) {
@@ -276,7 +292,8 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Replace(const StoredProfile& profi
                                                       const ProfilePlacement& placement) const {
   const ReplaceTerms terms{.etag = placement.etag,
                            .allow_missing = placement.allow_missing,
-                           .request_id = placement.request_id};
+                           .request_id = placement.request_id,
+                           .says = placement.says};
   if (placement.validate_only) return OnlyValidate(profile, {.replace = terms});
   absl::StatusOr<ProfileSummary> summary = store_.Replace(profile, terms);
   if (!summary.ok()) return NameSimilar(summary.status(), profile.summary.id, store_);

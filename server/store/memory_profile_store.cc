@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "server/store/profile_rules.h"
 #include "server/store/store_error.h"
 
 namespace stepcast::server {
@@ -23,19 +22,16 @@ absl::StatusOr<ProfileSummary> MemoryProfileStore::Write(const StoredProfile& pr
   const ProfileSummary& wanted = profile.summary;
   const StoreLimits limits = limits_.Get();
   MutexLock lock(mutex_);
-  if (const auto seen = requests_.find(terms.request_id); seen != requests_.end()) {
-    const ProfileSummary& first = seen->second;
-    if (first.id != wanted.id || first.digest != wanted.digest)
-      return RequestIdReused(terms.request_id, first.id);
-    return first;
-  }
   const auto found = profiles_.find(wanted.id);
   std::optional<ProfileSummary> there;
   if (found != profiles_.end()) there = found->second.summary;
+  if (const auto seen = requests_.find(terms.request_id); seen != requests_.end()) {
+    return AnswerAgain(terms, seen->second, there, wanted);
+  }
   const absl::StatusOr<bool> is_new = IsToBeWritten(wanted, there, terms);
   if (!is_new.ok()) return is_new.status();
   if (!*is_new) {
-    Remember(terms.request_id, *there, limits);
+    Remember(terms, *there, limits);
     return *there;
   }
   absl::StatusOr<ProfileSummary> written = AsWritten(wanted, there, clock_.WallNs());
@@ -46,7 +42,7 @@ absl::StatusOr<ProfileSummary> MemoryProfileStore::Write(const StoredProfile& pr
                              StoredProfile{.summary = *written, .content = profile.content});
   if (there.has_value()) ++generation_;
   Count(written->owner, growth);
-  Remember(terms.request_id, *written, limits);
+  Remember(terms, *written, limits);
   return written;
 }
 
@@ -113,11 +109,11 @@ void MemoryProfileStore::Count(const std::string& owner, const TotalsRow& growth
   if (owned.profiles == 0) owned_.erase(owner);
 }
 
-void MemoryProfileStore::Remember(const std::string& request_id, const ProfileSummary& stored,
+void MemoryProfileStore::Remember(const WriteTerms& terms, const ProfileSummary& stored,
                                   const StoreLimits& limits) {
-  if (request_id.empty()) return;
-  requests_.emplace(request_id, stored);
-  request_order_.push_back(request_id);
+  if (terms.request_id.empty()) return;
+  requests_.emplace(terms.request_id, RowOf(stored, terms));
+  request_order_.push_back(terms.request_id);
   if (static_cast<int64_t>(request_order_.size()) <= limits.max_request_ids) return;
   requests_.erase(request_order_.front());
   request_order_.pop_front();

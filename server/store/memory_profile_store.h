@@ -40,8 +40,8 @@ class MemoryProfileStore final : public ProfileStore {
                           const StoreLimits& limits) const STEPCAST_REQUIRES(mutex_);
   // `growth` may be negative.
   void Count(const std::string& owner, const TotalsRow& growth) STEPCAST_REQUIRES(mutex_);
-  void Remember(const std::string& request_id, const ProfileSummary& stored,
-                const StoreLimits& limits) STEPCAST_REQUIRES(mutex_);
+  void Remember(const WriteTerms& terms, const ProfileSummary& stored, const StoreLimits& limits)
+      STEPCAST_REQUIRES(mutex_);
 
   ReloadedLimits limits_;
   const Clock& clock_;
@@ -50,8 +50,8 @@ class MemoryProfileStore final : public ProfileStore {
   std::map<std::string, StoredProfile> profiles_ STEPCAST_GUARDED_BY(mutex_);
   TotalsRow totals_ STEPCAST_GUARDED_BY(mutex_);
   std::map<std::string, TotalsRow> owned_ STEPCAST_GUARDED_BY(mutex_);  // by those who have any
-  std::map<std::string, ProfileSummary> requests_ STEPCAST_GUARDED_BY(mutex_);  // stored by each
-  std::deque<std::string> request_order_ STEPCAST_GUARDED_BY(mutex_);           // oldest first
+  std::map<std::string, RequestRow> requests_ STEPCAST_GUARDED_BY(mutex_);
+  std::deque<std::string> request_order_ STEPCAST_GUARDED_BY(mutex_);  // oldest first
 };
 
 }  // namespace stepcast::server

@@ -217,17 +217,17 @@ absl::StatusOr<std::optional<RequestRow>> FindRequest(PostgresConnection& connec
 }
 
 absl::Status InsertRequest(PostgresConnection& connection, const std::string& request_id,
-                           const ProfileSummary& stored, int64_t max_request_ids) {
+                           const RequestRow& row, int64_t max_request_ids) {
   // Numbers are without gaps, which a sequence's would not be: one writes at a time, only the
   // lowest are removed, the next is the highest plus one.
   PostgresParameters parameters;
   parameters.Bytes(request_id)
-      .Bytes(stored.id)
-      .Bytes(stored.digest)
-      .Bytes(stored.etag)
-      .Bytes(stored.owner)
-      .Integer(stored.create_time_ns)
-      .Integer(stored.update_time_ns);
+      .Bytes(row.profile_id)
+      .Bytes(row.digest)
+      .Bytes(row.etag)
+      .Bytes(row.owner)
+      .Integer(row.create_time_ns)
+      .Integer(row.update_time_ns);
   const absl::StatusOr<PostgresResult> inserted = connection.Run(
       "INSERT INTO stepcast_requests (sequence, request_id, profile_id, digest, etag, owner, "
       "create_time_ns, update_time_ns) "

@@ -45,6 +45,6 @@ absl::StatusOr<std::optional<RequestRow>> FindRequest(PostgresConnection& connec
                                                       const std::string& request_id);
 // Forgets the oldest ones beyond `max_request_ids`. REQUIRES: LockTotals was called.
 absl::Status InsertRequest(PostgresConnection& connection, const std::string& request_id,
-                           const ProfileSummary& stored, int64_t max_request_ids);
+                           const RequestRow& row, int64_t max_request_ids);
 
 }  // namespace stepcast::server

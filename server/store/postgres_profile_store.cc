@@ -78,7 +78,7 @@ absl::StatusOr<PostgresProfileStore::Found> PostgresProfileStore::Look(
         FindRequest(connection, terms.request_id);
     if (!seen.ok()) return seen.status();
     if (seen->has_value()) {
-      absl::StatusOr<ProfileSummary> again = AnswerAgain(terms.request_id, **seen, *there, wanted);
+      absl::StatusOr<ProfileSummary> again = AnswerAgain(terms, **seen, *there, wanted);
       if (!again.ok()) return again.status();
       return Found{.answer = *std::move(again), .there = {}};
     }
@@ -143,8 +143,8 @@ absl::StatusOr<ProfileSummary> PostgresProfileStore::WriteInTurn(PostgresConnect
   absl::StatusOr<ProfileSummary> stored = Settle(connection, profile, *found, sequence);
   if (!stored.ok()) return stored;
   if (!terms.request_id.empty()) {
-    if (absl::Status status =
-            InsertRequest(connection, terms.request_id, *stored, limits_.Get().max_request_ids);
+    if (absl::Status status = InsertRequest(connection, terms.request_id, RowOf(*stored, terms),
+                                            limits_.Get().max_request_ids);
         !status.ok())
       return status;
   }

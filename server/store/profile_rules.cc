@@ -41,11 +41,25 @@ bool Matches(const ProfileFilter& filter, const ProfileSummary& summary) {
          std::all_of(filter.present_labels.begin(), filter.present_labels.end(), is_present);
 }
 
-absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const RequestRow& first,
+std::string RequestDigest(const ProfileSummary& wanted, const WriteTerms& terms) {
+  if (!terms.replace.has_value() || terms.replace->says.empty()) return wanted.digest;
+  return wanted.digest + "/" + terms.replace->says;
+}
+
+RequestRow RowOf(const ProfileSummary& stored, const WriteTerms& terms) {
+  return {.profile_id = stored.id,
+          .digest = RequestDigest(stored, terms),
+          .etag = stored.etag,
+          .owner = stored.owner,
+          .create_time_ns = stored.create_time_ns,
+          .update_time_ns = stored.update_time_ns};
+}
+
+absl::StatusOr<ProfileSummary> AnswerAgain(const WriteTerms& terms, const RequestRow& first,
                                            const std::optional<ProfileSummary>& there,
                                            const ProfileSummary& summary) {
-  if (first.profile_id != summary.id || first.digest != summary.digest)
-    return RequestIdReused(request_id, first.profile_id);
+  if (first.profile_id != summary.id || first.digest != RequestDigest(summary, terms))
+    return RequestIdReused(terms.request_id, first.profile_id);
   if (there.has_value() && there->etag == first.etag) return *there;
   // Deleted or replaced since. A late repetition of the request must not bring it back.
   ProfileSummary then = summary;

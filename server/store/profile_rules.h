@@ -31,7 +31,7 @@ bool Matches(const ProfileFilter& filter, const ProfileSummary& summary);
 // The profile that a request_id stored, when it was new.
 struct RequestRow {
   std::string profile_id;
-  std::string digest;
+  std::string digest;  // RequestDigest
   std::string etag;
   std::string owner;
   int64_t create_time_ns = 0;
@@ -43,6 +43,11 @@ struct WriteTerms {
   std::string request_id;
   std::optional<ReplaceTerms> replace;  // none: what is there stays
 };
+
+// What a repetition of a request has again: the digest of its content and what its terms say.
+std::string RequestDigest(const ProfileSummary& wanted, const WriteTerms& terms);
+// The row of a request that stored `stored`.
+RequestRow RowOf(const ProfileSummary& stored, const WriteTerms& terms);
 
 // True: `wanted` is to be written, in place of `there` if anything is. False: `there` says the same
 // and is the answer. Errors: those of Put and Replace that hang on what is there.
@@ -67,8 +72,8 @@ TotalsRow GrowthOf(const StoredProfile& profile, const std::optional<ProfileSumm
 
 // The answer to a repetition of the request that left `first`: what it stored, though it may be
 // deleted since. `there` is what has the id now. REQUEST_ID_REUSED if `summary` is of something
-// else.
-absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const RequestRow& first,
+// else, or the terms say something else.
+absl::StatusOr<ProfileSummary> AnswerAgain(const WriteTerms& terms, const RequestRow& first,
                                            const std::optional<ProfileSummary>& there,
                                            const ProfileSummary& summary);
 

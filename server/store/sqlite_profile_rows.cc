@@ -193,17 +193,17 @@ absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connecti
 }
 
 absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id,
-                           const ProfileSummary& stored, int64_t max_request_ids) {
+                           const RequestRow& row, int64_t max_request_ids) {
   SqliteStatement insert = connection.Use(
       "INSERT INTO requests (request_id, profile_id, digest, etag, owner, create_time_ns, "
       "update_time_ns) VALUES (?, ?, ?, ?, ?, ?, ?)");
   insert.Text(request_id)
-      .Text(stored.id)
-      .Text(stored.digest)
-      .Text(stored.etag)
-      .Text(stored.owner)
-      .Integer(stored.create_time_ns)
-      .Integer(stored.update_time_ns);
+      .Text(row.profile_id)
+      .Text(row.digest)
+      .Text(row.etag)
+      .Text(row.owner)
+      .Integer(row.create_time_ns)
+      .Integer(row.update_time_ns);
   if (absl::Status status = insert.Run(); !status.ok()) return status;
   // Numbers are without gaps, because only the lowest are ever removed and the next one is the
   // highest plus one.

@@ -37,6 +37,6 @@ absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connecti
                                                       const std::string& request_id);
 // Forgets the oldest ones beyond `max_request_ids`.
 absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id,
-                           const ProfileSummary& stored, int64_t max_request_ids);
+                           const RequestRow& row, int64_t max_request_ids);
 
 }  // namespace stepcast::server

@@ -43,8 +43,7 @@ absl::StatusOr<ProfileSummary> SqliteProfileStore::WriteOn(SqliteDatabase::Writi
                                                            const StoredProfile& profile,
                                                            const WriteTerms& terms) {
   const ProfileSummary& wanted = profile.summary;
-  absl::StatusOr<std::optional<ProfileSummary>> earlier =
-      Replay(*writing, wanted, terms.request_id);
+  absl::StatusOr<std::optional<ProfileSummary>> earlier = Replay(*writing, wanted, terms);
   if (!earlier.ok()) return earlier.status();
   if (earlier->has_value()) return **std::move(earlier);
 
@@ -57,8 +56,8 @@ absl::StatusOr<ProfileSummary> SqliteProfileStore::WriteOn(SqliteDatabase::Writi
       *is_new ? WriteNew(*writing, profile, *there) : absl::StatusOr<ProfileSummary>(**there);
   if (!stored.ok()) return stored;
   if (!terms.request_id.empty()) {
-    absl::Status status =
-        InsertRequest(*writing, terms.request_id, *stored, limits_.Get().max_request_ids);
+    absl::Status status = InsertRequest(*writing, terms.request_id, RowOf(*stored, terms),
+                                        limits_.Get().max_request_ids);
     if (!status.ok()) return status;
   }
   if (absl::Status status = writing.Commit(); !status.ok()) return status;
@@ -112,14 +111,14 @@ absl::Status SqliteProfileStore::DeleteOn(SqliteDatabase::Writing& writing, cons
 absl::Status SqliteProfileStore::Check() { return database_.Check(); }
 
 absl::StatusOr<std::optional<ProfileSummary>> SqliteProfileStore::Replay(
-    SqliteConnection& connection, const ProfileSummary& summary, const std::string& request_id) {
-  if (request_id.empty()) return std::optional<ProfileSummary>();
-  const absl::StatusOr<std::optional<RequestRow>> seen = FindRequest(connection, request_id);
+    SqliteConnection& connection, const ProfileSummary& summary, const WriteTerms& terms) {
+  if (terms.request_id.empty()) return std::optional<ProfileSummary>();
+  const absl::StatusOr<std::optional<RequestRow>> seen = FindRequest(connection, terms.request_id);
   if (!seen.ok()) return seen.status();
   if (!seen->has_value()) return std::optional<ProfileSummary>();
   const absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(connection, summary.id);
   if (!there.ok()) return there.status();
-  return AnswerAgain(request_id, **seen, *there, summary);
+  return AnswerAgain(terms, **seen, *there, summary);
 }
 
 absl::StatusOr<ProfileSummary> SqliteProfileStore::WriteNew(

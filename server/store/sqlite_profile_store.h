@@ -54,7 +54,7 @@ class SqliteProfileStore final : public ProfileStore {
   // The profile that an earlier request with this id stored; none: it is new.
   absl::StatusOr<std::optional<ProfileSummary>> Replay(SqliteConnection& connection,
                                                        const ProfileSummary& summary,
-                                                       const std::string& request_id);
+                                                       const WriteTerms& terms);
   absl::StatusOr<ProfileSummary> Write(const StoredProfile& profile, const WriteTerms& terms);
   absl::StatusOr<ProfileSummary> WriteOn(SqliteDatabase::Writing& writing,
                                          const StoredProfile& profile, const WriteTerms& terms);

@@ -103,6 +103,14 @@ class ReplaceTest(ServerTest):
         details = self.refused(self.update, named(small(batch_size=9)), request_id=request_id)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_ID_REUSED"))
         self.assertEqual(self.get(view=store.BASIC), second)
+        # Names and labels are content of such a request, too: one that sets others is not answered as done.
+        named_once = {"mask": ["display_name"], "request_id": str(uuid.uuid4())}
+        third = self.update(named(slower(display_name="one")), **named_once)
+        self.assertEqual(self.update(named(slower(display_name="one")), **named_once), third)
+        details = self.refused(self.update, named(slower(display_name="two")), **named_once)
+        self.assertEqual(details.reason, "REQUEST_ID_REUSED")
+        self.update(profile_pb2.Profile(name=NAME, labels={"team": "d"}), mask=["labels"])
+        self.assertEqual(self.update(named(slower(display_name="one")), **named_once).etag, third.etag)
 
     def test_of_updates_at_once_with_one_etag_one_wins(self):
         calls = [

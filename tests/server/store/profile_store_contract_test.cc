@@ -370,6 +370,18 @@ TEST_P(ProfileStoreTest, TheOldestRequestIdIsForgottenFirst) {
               absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
 }
 
+TEST_P(ProfileStoreTest, ARepetitionSaysTheSameBesidesItsContent) {
+  const StoredProfile profile = SampleProfile("p", "content");
+  const auto replace = [&](const std::string& says) {
+    return store_->Replace(profile, {.allow_missing = true, .request_id = "once", .says = says});
+  };
+  const absl::StatusOr<ProfileSummary> first = replace("a name");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(replace("a name")->etag, first->etag);
+  for (const char* other : {"another", ""})
+    ExpectError(replace(other).status(), absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
+}
+
 TEST_P(ProfileStoreTest, TheNumberOfProfilesIsLimited) {
   Restart({.max_profiles = 2});
   MustPut(SampleProfile("a", "content"));
