@@ -220,6 +220,16 @@ absl::StatusOr<std::vector<ClusterPreset>> ParseClusters(std::string_view json) 
   return clusters;
 }
 
+void ClusterPreset::AddTo(v1::Scenario& scenario) const {
+  *scenario.mutable_cluster() = wire;
+  const bool is_measured =
+      std::any_of(figures.begin(), figures.end(), [](const ClusterFigure& figure) {
+        return figure.name == "bandwidth" && figure.basis == "measured";
+      });
+  if (is_measured && !scenario.has_bandwidth_bytes_per_second())
+    scenario.set_bandwidth_is_measured(true);
+}
+
 absl::StatusOr<ClusterPreset> ClusterFromArgument(const std::string& argument) {
   const bool is_file =
       argument == kStandardInput || IsFile(argument) || argument.find('/') != std::string::npos;

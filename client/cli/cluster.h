@@ -34,6 +34,9 @@ struct ClusterPreset {
   std::vector<ClusterFigure> figures;  // in the order of the file
   v1::Cluster wire;                    // the same as a request has them
   std::string definition;              // the object as JSON, as it is in the file
+
+  // Asks for it. Its bandwidth, where no other is asked for, is said to be measured if it is.
+  void AddTo(v1::Scenario& scenario) const;
 };
 
 // One object, or a list of them. Failure: INVALID_ARGUMENT, with the cluster, the figure and what

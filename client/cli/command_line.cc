@@ -47,6 +47,12 @@ std::vector<std::string> FlagsOf(const CLI::App& app) {
   return flags;
 }
 
+bool TakesArguments(const CLI::App& app) {
+  const std::vector<const CLI::Option*> options = app.get_options();
+  return std::any_of(options.begin(), options.end(),
+                     [](const CLI::Option* option) { return option->get_positional(); });
+}
+
 // The first word that is not a command or a flag where one belongs, with the known one that is most
 // like it; empty where all are known.
 std::string UnknownWord(const CLI::App& program, int argc, const char* const* argv) {
@@ -75,6 +81,8 @@ std::string UnknownWord(const CLI::App& program, int argc, const char* const* ar
       names.push_back(command->get_name());
       if (command->get_name() == word) next = command;
     }
+    // Another word is its argument, where it takes any.
+    if (next == nullptr && TakesArguments(*app)) continue;
     if (next == nullptr)
       return absl::StrCat("unknown command ", InQuotes(word), Suggestion(word, names));
     app = next;

@@ -23,9 +23,10 @@ std::unique_ptr<Question> MakeLayoutQuestion();
 std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question);
 std::unique_ptr<Command> MakeStartJobCommand(std::unique_ptr<Question> question);
 
-// `clusters`, `layout`, `report`, `trace`, `bench`, `completion` and `help`.
+// `clusters`, `layout` and its `fit`, `report`, `trace`, `bench`, `completion` and `help`.
 std::unique_ptr<Command> MakeClustersCommand();
 std::unique_ptr<Command> MakeLayoutCommand();
+std::unique_ptr<Command> MakeLayoutFitCommand();
 std::unique_ptr<Command> MakeReportCommand();
 std::unique_ptr<Command> MakeTraceCommand();
 std::unique_ptr<Command> MakeBenchCommand();

@@ -132,6 +132,10 @@ std::string ChangeText(v1::WhatIf::Change change) {
       return "twice the chunks";
     case v1::WhatIf::EAGER_RECEIVES:
       return "eager receives";
+    case v1::WhatIf::DATA_LOADING_TWICE_AS_FAST:
+      return "data loading twice as fast";
+    case v1::WhatIf::NO_DATA_WAIT:
+      return "no waiting for data";
     default:
       return v1::WhatIf::Change_Name(v1::WhatIf::CHANGE_UNSPECIFIED);
   }
@@ -323,9 +327,13 @@ std::string ChangesText(const v1::DiagnoseJobResponse& response) {
     if (!what_if.setting().empty()) parts.push_back(what_if.setting());
     absl::StrAppend(&text, ChangeText(what_if.change()), ": ", absl::StrJoin(parts, "; "), "\n");
   }
-  for (const v1::LeftOutChange& left_out : response.left_out()) {
-    absl::StrAppend(&text, "not tried: ", ChangeText(left_out.change()), " (", left_out.reason(),
-                    ")\n");
+  for (int i = 0; i < response.left_out_size(); ++i) {
+    // Neighbours with the same reason are one line.
+    const std::string& reason = response.left_out(i).reason();
+    std::string changes = ChangeText(response.left_out(i).change());
+    for (; i + 1 < response.left_out_size() && response.left_out(i + 1).reason() == reason; ++i)
+      absl::StrAppend(&changes, ", ", ChangeText(response.left_out(i + 1).change()));
+    absl::StrAppend(&text, "not tried: ", changes, " (", reason, ")\n");
   }
   return text;
 }

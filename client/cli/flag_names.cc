@@ -109,6 +109,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"constraints.examples", "--dataset"},
     {"constraints.budget", "--budget"},
     {"constraints.min_scaling_efficiency", "--min-efficiency"},
+    {"prices", "--worker-hour"},
     {"prices.worker_hour", "--worker-hour"},
     {"prices.parameter_server_hour", "--server-hour"},
     {"prices.node_hour", "--node-hour"},
@@ -235,6 +236,12 @@ std::string FieldText(std::string_view path, const TypedFlags& typed) {
   return text;
 }
 
+std::string FlagToGive(std::string_view path) {
+  const auto known = std::find_if(kFieldFlags.begin(), kFieldFlags.end(),
+                                  [&](const FieldFlag& one) { return one.path == path; });
+  return std::string(known == kFieldFlags.end() ? path : known->flag);
+}
+
 std::string DescriptionText(std::string_view description, const TypedFlags& typed) {
   std::string text;
   bool quoted = false;
@@ -245,10 +252,11 @@ std::string DescriptionText(std::string_view description, const TypedFlags& type
     const std::string_view word = description.substr(at, std::max<size_t>(end - at, 1));
     at += word.size();
     std::string_view shown = word;
-    // Words that are not names of fields have no underscore; a name may be of the part at hand.
+    // Words that are not names of fields have neither underscore nor dot; a name may be of the part
+    // at hand.
     for (const char* part : {"", "scenario.", "scenario.all_reduce.", "scenario.parameter_servers.",
                              "options.", "constraints."}) {
-      if (word.find('_') == std::string_view::npos) break;
+      if (word.find_first_of("_.") == std::string_view::npos) break;
       const std::string path = absl::StrCat(part, std::string(word));
       const std::optional<Typed> found = FlagOf(path, typed);
       if (found.has_value() && found->rest.empty()) shown = found->flag;

@@ -22,6 +22,9 @@ using TypedFlags = std::vector<std::string>;
 // typed; of an entry of a list "--workers, number 3"; else the path as it is.
 std::string FieldText(std::string_view path, const TypedFlags& typed);
 
+// The flag that would set the field of `path`, which was not typed; the path where none would.
+std::string FlagToGive(std::string_view path);
+
 // A description of what is wrong with the field of `path`, with the names of other fields that were
 // set by flags replaced by these.
 std::string DescriptionText(std::string_view description, const TypedFlags& typed);

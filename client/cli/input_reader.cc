@@ -44,9 +44,6 @@ bool IsRecording(FileKind kind) {
     case FileKind::kHorovodTimeline:
     case FileKind::kChakraJson:
     case FileKind::kChakra:
-    case FileKind::kXPlane:
-    case FileKind::kBytePsTimeline:
-    case FileKind::kMxnetTimeline:
       return true;
     default:
       return false;

@@ -3,6 +3,7 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,8 +14,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/characters.h"
+#include "client/cli/device.h"
 #include "client/cli/input_files.h"
 #include "client/cli/input_reader.h"
 #include "client/cli/parsed_option.h"
@@ -49,9 +52,14 @@ const Choices<v1::Pipeline::Reduction> kReductions{{"at-end", v1::Pipeline::AT_E
                                                    {"buckets", v1::Pipeline::BUCKETS},
                                                    {"megatron", v1::Pipeline::MEGATRON_BUCKETS}};
 
+// Signs of a name, which a backslash tells from those between names and keys.
+constexpr char kComma[] = "\x01";
+constexpr char kEquals[] = "\x02";
+
 absl::StatusOr<int32_t> ParseSmallCount(std::string_view text) {
   const absl::StatusOr<uint64_t> count = ParseCount(text);
   if (!count.ok()) return count.status();
+  if (*count == 0) return absl::InvalidArgumentError("0 is not at least 1");
   return static_cast<int32_t>(std::min<uint64_t>(*count, INT32_MAX));
 }
 
@@ -96,8 +104,8 @@ absl::Status SetPipelineField(std::string_view key, const std::string& text,
   if (key == "latency")
     return Keep(ParseSeconds(text), [&](double value) { pipeline.set_latency_seconds(value); });
   if (key == "cuts") {
-    for (const absl::string_view cut : absl::StrSplit(text, absl::ByAnyChar("+,")))
-      pipeline.add_cuts(std::string(cut));
+    for (const absl::string_view cut : absl::StrSplit(text, ','))
+      pipeline.add_cuts(absl::StrReplaceAll(cut, {{kComma, ","}, {kEquals, "="}}));
     return absl::OkStatus();
   }
   if (key == "step-barrier") {
@@ -119,8 +127,8 @@ absl::StatusOr<Message> SecondRecording(const std::string& argument) {
   if (!IsFile(argument)) {
     absl::StatusOr<std::string> name = StoredName(argument);
     if (!name.ok())
-      return absl::InvalidArgumentError(absl::StrCat(
-          InQuotes(argument), " is neither a file nor the name of a stored profile"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(InQuotes(argument), " is neither a file nor the name of a stored profile"));
     source.set_second_profile(*std::move(name));
     return source;
   }
@@ -133,7 +141,7 @@ absl::StatusOr<Message> SecondRecording(const std::string& argument) {
 template absl::StatusOr<v1::JobChange> SecondRecording(const std::string& argument);
 template absl::StatusOr<v1::StrategyMemory> SecondRecording(const std::string& argument);
 
-void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario) {
+void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario, std::string& told) {
   const auto change = [&scenario] { return scenario.mutable_change(); };
   CLI::Option* const batch = AddValueOption<int32_t>(
       app, "--batch-size", "N",
@@ -160,9 +168,14 @@ void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario) {
       app, "--accumulate", "K",
       "Micro-batches whose gradients add up before they are sent, as with DDP's no_sync",
       [=](int32_t count) { change()->set_accumulate(count); });
-  CLI::Option* const speed = AddValueOption<double>(
-      app, "--compute-speed", "FACTOR", "Speed of all devices over that of the recorded one",
-      [=](double factor) { change()->set_compute_speed_factor(factor); });
+  CLI::Option* const speed = AddParsedOption(
+      app, "--compute-speed", "FACTOR",
+      "Speed of all devices over that of the recorded one; or both by name, h100/v100, for the "
+      "ratio of their peak rates of 16 bits, with :fp32 of 32",
+      ParseComputeSpeed, [=, &told](ComputeSpeed made) {
+        change()->set_compute_speed_factor(made.factor);
+        told = std::move(made.told);
+      });
   CLI::Option* const bytes = AddValueOption<double>(
       app, "--gradient-bytes", "FACTOR",
       "Bytes of gradients over the recorded ones: 0.5 for 16 bits in place of 32",
@@ -180,7 +193,7 @@ CLI::Option* DeclarePipelineFlag(CLI::App& app, v1::Scenario& scenario) {
           ", cuts=NAME,NAME..., receives=" + ChoiceWords(kReceives, "|") +
           ", transport=" + ChoiceWords(kTransports, "|") + ", links=" + ChoiceWords(kLinks, "|") +
           ", reduction=" + ChoiceWords(kReductions, "|") +
-          ", bandwidth=RATE, latency=TIME, step-barrier",
+          ", element-bytes=N, nodes=N, bandwidth=RATE, latency=TIME, step-barrier",
       ParsePipeline,
       [&scenario](v1::Pipeline pipeline) { *scenario.mutable_pipeline() = std::move(pipeline); });
 }
@@ -188,7 +201,8 @@ CLI::Option* DeclarePipelineFlag(CLI::App& app, v1::Scenario& scenario) {
 absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& text) {
   // A part without a key is one more of the cuts before it.
   std::vector<std::string> parts;
-  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+  const std::string marked = absl::StrReplaceAll(text, {{"\\,", kComma}, {"\\=", kEquals}});
+  for (const absl::string_view part : absl::StrSplit(marked, ',')) {
     if (!parts.empty() && absl::StartsWith(parts.back(), "cuts=") && part != "step-barrier" &&
         !absl::StrContains(part, '=')) {
       absl::StrAppend(&parts.back(), ",", part);
@@ -237,8 +251,8 @@ void PlanFlags::Declare(CLI::App& app) {
       });
   CLI::Option* const dataset = add(int64_t{}, "--dataset", "N", "Examples of an epoch",
                                    [this](int64_t count) { dataset_ = count; });
-  epochs->excludes(examples)->needs(dataset);
-  dataset->needs(epochs);
+  epochs->excludes(examples)->needs(dataset)->check(CLI::PositiveNumber);
+  dataset->needs(epochs)->check(CLI::PositiveNumber);
   add(double{}, "--worker-hour", "AMOUNT", "What a worker costs an hour",
       [this](double amount) { plan_.set_worker_hour(amount); });
   add(double{}, "--server-hour", "AMOUNT", "What a parameter server costs an hour",
@@ -285,7 +299,7 @@ v1::TrainingPlan PlanFlags::plan() const {
   if (epochs_.has_value() && dataset_.has_value()) {
     const double examples = std::ceil(*epochs_ * static_cast<double>(*dataset_));
     constexpr double kMost = 9e18;
-    plan.set_examples(examples >= 1 && examples < kMost ? static_cast<int64_t>(examples) : 0);
+    plan.set_examples(static_cast<int64_t>(std::min(examples, kMost)));
   }
   return plan;
 }

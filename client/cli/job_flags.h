@@ -24,8 +24,8 @@ namespace stepcast::client {
 template <typename Message>
 absl::StatusOr<Message> SecondRecording(const std::string& argument);
 
-// Scenario.change. The scenario outlives the parse, here and below.
-void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario);
+// Scenario.change. Both outlive the parse, as below; `told`: lines on where a figure is from.
+void DeclareChangeFlags(CLI::App& app, v1::Scenario& scenario, std::string& told);
 
 // Scenario.pipeline.
 CLI::Option* DeclarePipelineFlag(CLI::App& app, v1::Scenario& scenario);

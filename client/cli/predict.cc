@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_flags.h"
 #include "client/cli/parsed_option.h"
@@ -62,6 +63,9 @@ class PredictQuestion : public Question {
       return session.Misused(
           "prices and failures need --examples, or --epochs and --dataset: they are of a training");
     }
+    if (series_points_.has_value() && *series_points_ < 1)
+      return session.Misused(
+          absl::StrCat("--over-time: ", *series_points_, " is not from 1 to 200"));
     return plot_.Check(session);
   }
 

@@ -1,4 +1,4 @@
-// Parts of predictions that are told where they are asked for.
+// The lines below the table of predictions, some of them only where they are asked for.
 #pragma once
 
 #include <string>
@@ -13,5 +13,9 @@ std::string PassesText(const Predictions& predictions);
 
 // A row a window of each prediction: its end, and the throughput in it.
 std::string OverTimeText(const Predictions& predictions);
+
+// The sentence on intervals, and on what more recorded steps would give with the most workers.
+// Empty where they are of the simulation's chance alone.
+std::string CertaintyText(const Predictions& predictions);
 
 }  // namespace stepcast::client

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/measure_text.h"
+#include "client/cli/prediction_details.h"
 #include "client/cli/table.h"
 
 namespace stepcast::client {
@@ -31,6 +32,7 @@ constexpr AssumedFlag kAssumedFlags[] = {
     {"scenario.all_reduce", "", "--all-reduce", "kind of job: "},
     {"scenario.change.fixed_fraction", "", "--batch-fixed, --batch-recording", "batch: "},
     {"scenario.change.second_profile", "", "--batch-recording", "batch: "},
+    {"scenario.change.compute_speed_factor", "", "--compute-speed", "device: "},
     {"scenario.parameter_servers.transfer_order", "", "--order"},
     {"scenario.parameter_servers.whole_stream", "", "--multiplexing"},
     {"scenario.parameter_servers.turns.bytes", "", "--turns, --equal-shares"},
@@ -409,30 +411,6 @@ std::string RegimesText(const v1::Prediction& prediction) {
   return text;
 }
 
-// The line on what the intervals are of, and on what would narrow them; empty where steps are as
-// recorded.
-std::string CertaintyText(const Predictions& predictions) {
-  if (predictions.empty()) return "";
-  // The one with the most workers: what a recording leaves open matters most there.
-  const v1::Prediction& last = *predictions.rbegin();
-  if (last.model_error().fraction() <= 0) return "";
-  const double value = last.examples_per_second();
-  const v1::ConfidenceInterval& interval = last.confidence_interval();
-  const double half_width = (interval.upper() - interval.lower()) / 2;
-  std::string text = absl::StrCat(
-      "intervals: of the long run, the recording being a sample of steps; of runs, with a run's "
-      "chance and the model's error, ",
-      PercentText(last.model_error().fraction()), " (", last.model_error().source(), ")\n");
-  constexpr double kWorthSaying = 0.8;
-  if (value > 0 && last.half_width_with_more_steps() < kWorthSaying * half_width) {
-    absl::StrAppend(&text, "record 20 more steps: +-",
-                    PercentText(last.half_width_with_more_steps() / value), " instead of +-",
-                    PercentText(half_width / value), " with ", WorkersOf(last),
-                    WorkersOf(last) == 1 ? " worker\n" : " workers\n");
-  }
-  return text;
-}
-
 std::string MoneyText(double amount, const std::string& currency) {
   return absl::StrCat(NumberText(amount), currency.empty() ? "" : " ", currency);
 }
@@ -446,28 +424,27 @@ std::string ForecastText(const Predictions& predictions) {
   };
   if (!any([](const v1::TrainingForecast&) { return true; })) return "";
   const bool costs = any([](const v1::TrainingForecast& one) { return one.has_cost(); });
-  const bool fails =
-      any([](const v1::TrainingForecast& one) { return one.has_checkpoint_interval(); });
-  std::vector<Table::Column> columns{{"workers"}, {"training takes"}, {}};
-  columns.back().title = RunsTitle(predictions);
+  const bool fails = any([](const auto& one) { return one.has_checkpoint_interval(); });
+  std::vector<Table::Column> columns{{"workers"}, {"training takes"}, {RunsTitle(predictions)}};
   if (costs) columns.push_back({"costs"});
-  if (fails) {
-    for (const char* title : {"takes with failures", "failures", "checkpoint every"})
-      columns.push_back({title});
-    if (costs) columns.push_back({"costs then"});
-  }
+  if (fails)
+    columns.insert(columns.end(), {{"takes with failures"}, {"failures"}, {"checkpoint every"}});
+  if (fails && costs) columns.push_back({"costs then"});
   Table table(columns);
   for (const v1::Prediction& prediction : predictions) {
     const v1::TrainingForecast& forecast = prediction.forecast();
     const std::string& currency = forecast.currency_code();
-    std::vector<std::string> row{
-        absl::StrCat(WorkersOf(prediction)), LongDurationText(forecast.duration()),
-        absl::StrCat(LongDurationText(forecast.shortest()), " .. ",
-                     forecast.has_longest() ? LongDurationText(forecast.longest()) : "never")};
-    if (costs) row.push_back(MoneyText(forecast.cost(), currency));
+    const auto time = [](bool told, const auto& of) {
+      return told ? LongDurationText(of) : "never";
+    };
+    std::vector<std::string> row{absl::StrCat(WorkersOf(prediction)),
+                                 time(forecast.has_duration(), forecast.duration()),
+                                 time(forecast.has_shortest(), forecast.shortest()) + " .. " +
+                                     time(forecast.has_longest(), forecast.longest())};
+    if (costs) row.push_back(forecast.has_cost() ? MoneyText(forecast.cost(), currency) : "");
     if (fails) {
       const bool ends = forecast.has_expected_duration();
-      row.push_back(ends ? LongDurationText(forecast.expected_duration()) : "never");
+      row.push_back(time(ends, forecast.expected_duration()));
       row.push_back(ends ? NumberText(forecast.expected_failures()) : "");
       row.push_back(LongDurationText(forecast.checkpoint_interval()));
       if (costs) row.push_back(ends ? MoneyText(forecast.expected_cost(), currency) : "");
@@ -497,16 +474,17 @@ std::string PredictionTable(const Predictions& predictions) {
                                  NumberText(prediction.examples_per_second()),
                                  IntervalText(prediction.confidence_interval())};
     if (!runs.empty()) row.push_back(IntervalText(prediction.run_interval()));
-    row.push_back(NumberText(prediction.speedup()));
-    row.push_back(PercentText(prediction.scaling_efficiency()));
-    row.push_back(DurationText(prediction.step_time().p50()));
+    row.insert(row.end(),
+               {NumberText(prediction.speedup()), PercentText(prediction.scaling_efficiency()),
+                DurationText(prediction.step_time().p50())});
     if (meets) row.push_back(PercentText(prediction.exposed_communication_fraction()));
     row.push_back(BottleneckText(prediction));
     if (regimes) row.push_back(RegimesText(prediction));
     table.AddRow(std::move(row));
   }
   return table.Text() + PipelineText(predictions) + ForecastText(predictions) +
-         CertaintyText(predictions) + AssumptionsText(predictions) + WarningsText(predictions);
+         MemoryText(predictions) + CertaintyText(predictions) + AssumptionsText(predictions) +
+         WarningsText(predictions);
 }
 
 }  // namespace stepcast::client

@@ -268,20 +268,6 @@ constexpr std::array<ActionWords, 6> kActionWords{{{"CREATE", "created", "would 
 
 const ActionWords& WordsOf(SyncAction action) { return kActionWords[static_cast<size_t>(action)]; }
 
-nlohmann::ordered_json ErrorObject(const absl::Status& status) {
-  const ErrorDetails details = GetErrorDetails(status);
-  const absl::string_view message = status.message();
-  nlohmann::ordered_json object{{"code", absl::StatusCodeToString(status.code())},
-                                {"reason", details.reason},
-                                {"message", std::string(message)},
-                                {"violations", nlohmann::ordered_json::array()}};
-  for (const FieldViolation& violation : details.violations) {
-    object["violations"].push_back(
-        {{"field", violation.field}, {"description", violation.description}});
-  }
-  return object;
-}
-
 }  // namespace
 
 SyncAction ActionFor(const v1::Profile& wanted, const std::optional<v1::Profile>& stored) {

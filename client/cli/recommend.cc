@@ -186,7 +186,7 @@ std::vector<std::string> RowOf(const v1::RecommendWorkersResponse& response, con
   row.push_back(NumberText(prediction.speedup()));
   row.push_back(PercentText(prediction.scaling_efficiency()));
   if (columns.durations)
-    row.push_back(outcome.has_duration() ? DurationText(outcome.duration()) : "");
+    row.push_back(outcome.has_duration() ? DurationText(outcome.duration()) : "never");
   if (columns.costs) row.push_back(outcome.has_cost() ? NumberText(outcome.cost()) : "");
   row.push_back(DurationText(prediction.step_time().p50()));
   row.push_back(BottleneckText(prediction));
@@ -230,7 +230,9 @@ std::string RecommendationText(const v1::RecommendWorkersResponse& response) {
   const std::string close =
       response.workers() > 0 ? CloseCallText(response.probability_best(), response.expected_loss())
                              : "";
-  return absl::StrCat(first, "\n\n", table.Text(), Legend(response), close,
+  Predictions chosen;
+  if (response.workers() > 0) *chosen.Add() = response.prediction();
+  return absl::StrCat(first, "\n\n", table.Text(), Legend(response), close, MemoryText(chosen),
                       AssumptionsText(response.frontier()), WarningsText(response.frontier()));
 }
 

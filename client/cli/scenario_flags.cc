@@ -1,9 +1,7 @@
 #include "client/cli/scenario_flags.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -11,6 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/characters.h"
 #include "client/cli/input_files.h"
@@ -122,7 +121,7 @@ void ScenarioFlags::DeclareFile(CLI::App& app) {
 
 void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
   DeclareFile(app);
-  DeclareChangeFlags(app, scenario_);
+  DeclareChangeFlags(app, scenario_, told_);
   DeclareLinks(app);
   DeclareMultiplexing(app);
   DeclareWorkers(app, offsets);
@@ -133,10 +132,9 @@ void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
 
 std::vector<int32_t> ScenarioFlags::CountsThatDivide(std::vector<int32_t> counts) const {
   const int64_t batch = scenario_.change().global_batch_size();
-  if (batch > 0)
-    counts.erase(std::remove_if(counts.begin(), counts.end(),
-                                [&](int32_t count) { return batch % count != 0; }),
-                 counts.end());
+  const int64_t parts = std::max(scenario_.change().accumulate(), 1);
+  const auto leaves = [&](int32_t count) { return batch % (parts * count) != 0; };
+  if (batch > 0) counts.erase(std::remove_if(counts.begin(), counts.end(), leaves), counts.end());
   return counts;
 }
 
@@ -349,7 +347,7 @@ v1::Scenario ScenarioFlags::scenario() const {
 
 v1::Scenario ScenarioFlags::Asked() const {
   v1::Scenario scenario = scenario_;
-  if (cluster_.has_value()) *scenario.mutable_cluster() = cluster_->wire;
+  if (cluster_.has_value()) cluster_->AddTo(scenario);
   if (!streams_.has_value() && !window_bytes_.has_value() && !quantum_bytes_.has_value())
     return scenario;
   v1::ParameterServers& servers = *scenario.mutable_parameter_servers();
@@ -437,12 +435,11 @@ std::string ScenarioFlags::ClusterText() const {
 }
 
 void ScenarioFlags::Explain(const Session& session) const {
-  if (cluster_.has_value() && session.output != OutputFormat::kJson)
-    session.console.err << ClusterText();
-  if (bandwidth_text_.empty() || session.output == OutputFormat::kJson) return;
-  std::array<char, 64> rate{};
-  std::snprintf(rate.data(), rate.size(), "%.15g", scenario_.bandwidth_bytes_per_second());
-  session.console.err << "bandwidth: " << bandwidth_text_ << " is " << rate.data() << " bytes/s\n";
+  if (session.output == OutputFormat::kJson) return;
+  session.console.err << told_ << (cluster_.has_value() ? ClusterText() : "");
+  if (bandwidth_text_.empty()) return;
+  session.console.err << absl::StrFormat("bandwidth: %s is %.15g bytes/s\n", bandwidth_text_,
+                                         scenario_.bandwidth_bytes_per_second());
 }
 
 }  // namespace stepcast::client

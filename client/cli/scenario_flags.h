@@ -90,6 +90,7 @@ class ScenarioFlags {
   std::optional<int64_t> window_bytes_;
   std::optional<int64_t> quantum_bytes_;
   std::string bandwidth_text_;
+  std::string told_;  // of the change's flags
   std::optional<ClusterPreset> cluster_;
   bool asks_servers_ = false;
   bool asks_collectives_ = false;

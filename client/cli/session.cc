@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/characters.h"
 #include "client/cli/measure_text.h"
@@ -123,7 +124,8 @@ std::string ErrorReport(const absl::Status& status, const TypedFlags& typed) {
   const bool has_more = left_out != details.metadata.end();
   const bool repeats = !details.violations.empty() && Repeats(message, details.violations.front());
   for (FieldViolation& violation : details.violations) {
-    violation.field = FieldText(violation.field, typed);
+    const bool is_missing = !typed.empty() && absl::StartsWith(violation.description, "unset, ");
+    violation.field = is_missing ? FlagToGive(violation.field) : FieldText(violation.field, typed);
     violation.description = DescriptionText(violation.description, typed);
   }
   if (repeats && details.violations.size() == 1 && !has_more) {

@@ -80,9 +80,7 @@ absl::Status SetCount(std::string_view key, std::string_view value, int32_t& cou
 
 std::optional<double> PriceOf(std::string_view value) {
   const std::optional<double> price = NumberOf<double>(value);
-  const bool is_price =
-      price.has_value() && std::isfinite(*price) && *price > 0 && *price <= kMaxPrice;
-  return is_price ? price : std::nullopt;
+  return price && *price > 0 && *price <= kMaxPrice ? price : std::nullopt;
 }
 
 // Bytes per second; of 300GB/s, 600Gbit/s, or a bare number of bytes.
@@ -101,6 +99,11 @@ std::optional<double> RateOf(std::string_view text) {
   if (factor > 1) unit.remove_prefix(1);
   if (unit == "B/s") return *number * factor;
   return unit == "bit/s" ? std::optional(*number * factor / 8) : std::nullopt;
+}
+
+void SpreadNodeHour(int32_t workers, v1::Prices& prices) {
+  prices.set_worker_hour(prices.worker_hour() + prices.node_hour() / workers);
+  prices.clear_node_hour();
 }
 
 bool HasPrice(const v1::Prices& prices) {
@@ -431,6 +434,7 @@ v1::RecommendWorkersRequest RequestOf(const AdviceQuestion& question) {
   if (question.examples) constraints.set_examples(*question.examples);
   const bool priced = HasPrice(question.prices);
   if (priced) *request.mutable_prices() = question.prices;
+  if (priced && question.workers_per_node <= 1) SpreadNodeHour(1, *request.mutable_prices());
   switch (question.objective) {
     case AdviceObjective::kKnee:
       request.set_objective(RecommendRequest::KNEE);
@@ -488,9 +492,8 @@ v1::PredictThroughputRequest CommunicationRequestOf(const AdviceQuestion& questi
 void SetNode(const AdviceQuestion& question, v1::RecommendWorkersRequest& request) {
   v1::AllReduce& job = *request.mutable_scenario()->mutable_all_reduce();
   job.set_workers_per_node(question.workers_per_node);
-  if (question.intra_node_bandwidth_bytes_per_second > 0) {
+  if (question.intra_node_bandwidth_bytes_per_second > 0)
     job.set_intra_node_bandwidth_bytes_per_second(question.intra_node_bandwidth_bytes_per_second);
-  }
 }
 
 namespace {
@@ -503,10 +506,7 @@ void ListFullNodes(const AdviceQuestion& question, v1::RecommendWorkersRequest& 
   const int32_t per_node = question.workers_per_node;
   for (int32_t count = question.min_workers; count <= question.max_workers; count += per_node)
     constraints.add_worker_counts(count);
-  if (request.prices().node_hour() == 0) return;
-  v1::Prices& prices = *request.mutable_prices();
-  prices.set_worker_hour(prices.worker_hour() + prices.node_hour() / per_node);
-  prices.clear_node_hour();
+  if (request.has_prices()) SpreadNodeHour(per_node, *request.mutable_prices());
 }
 
 }  // namespace

@@ -104,15 +104,13 @@ void KeepPossible(const Scenario& one_worker, const std::optional<SharedBatch>& 
   const int32_t highest = counts.back();
   std::erase_if(counts, [&](int32_t count) {
     return !one_worker.Allows(count) ||
-           (shared.has_value() && !one_worker.CanShare(shared->examples(), count));
+           (shared.has_value() && !one_worker.CanShare(shared->micro_batch_examples(), count));
   });
   if (!counts.empty()) return;
   faults.Add("min_workers",
              absl::StrCat("none of the numbers of workers from ", lowest, " to ", highest,
                           " fills nodes as scenario.all_reduce says",
-                          shared.has_value() ? absl::StrCat(" and divides the global batch of ",
-                                                            shared->examples(), " examples")
-                                             : ""));
+                          shared.has_value() ? " and divides " + shared->Name() : ""));
 }
 
 }  // namespace

@@ -2,14 +2,20 @@
 
 #include <boost/math/distributions/normal.hpp>
 
+#include "core/base/quiet_math.h"
+
 namespace stepcast {
 
-double NormalQuantile(double probability) {
-  return boost::math::quantile(boost::math::normal(), probability);
-}
+namespace {
 
-double NormalCdf(double z) { return boost::math::cdf(boost::math::normal(), z); }
+using Normal = boost::math::normal_distribution<double, QuietMath>;
 
-double NormalDensity(double z) { return boost::math::pdf(boost::math::normal(), z); }
+}  // namespace
+
+double NormalQuantile(double probability) { return boost::math::quantile(Normal(), probability); }
+
+double NormalCdf(double z) { return boost::math::cdf(Normal(), z); }
+
+double NormalDensity(double z) { return boost::math::pdf(Normal(), z); }
 
 }  // namespace stepcast

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/base/quiet_math.h"
+
 namespace stepcast {
 
 double StudentTQuantile(int degrees, double level) {
@@ -19,9 +21,11 @@ double StudentTQuantile(int degrees, double level) {
   thread_local std::array<Found, kKept> known;
   Found& found = known[static_cast<size_t>(degrees) % kKept];
   if (found.degrees != degrees || found.level != level) {
-    found = {.degrees = degrees,
-             .level = level,
-             .quantile = boost::math::quantile(boost::math::students_t(degrees), 0.5 + level / 2)};
+    found = {
+        .degrees = degrees,
+        .level = level,
+        .quantile = boost::math::quantile(
+            boost::math::students_t_distribution<double, QuietMath>(degrees), 0.5 + level / 2)};
   }
   return found.quantile;
 }

@@ -10,8 +10,8 @@ struct MeanInterval {
   double half_width = 0;  // 0 with one value
 };
 
-// The half-width of a central interval of that probability, in standard errors. REQUIRES: degrees >
-// 0, 0 < level < 1.
+// The half-width of a central interval of that probability, in standard errors; NaN where degrees
+// are not above 0, or the level is no probability. Nothing throws.
 double StudentTQuantile(int degrees, double level);
 
 // Student's t interval that holds the mean of normally distributed values with probability `level`.

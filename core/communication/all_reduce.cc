@@ -74,13 +74,15 @@ StepPlan Fused(const StepPlan& plan, const Fusion& fusion) {
   }
   PlanRewriter rewriter(plan);
   for (size_t i = 0; i < plan.size(); ++i) {
-    if (plan[i].kind != Collective::kAllReduce) {
+    if (!plan[i].is_gradient) {
       rewriter.Became(static_cast<int32_t>(i), rewriter.Append(plan[i]));
       continue;
     }
     if (members_of[i].empty()) continue;  // its bucket comes later
-    PlannedOperation bucket{
-        .source = plan[i].source, .kind = Collective::kAllReduce, .threads = plan[i].threads};
+    PlannedOperation bucket{.source = plan[i].source,
+                            .kind = Collective::kAllReduce,
+                            .is_gradient = true,
+                            .threads = plan[i].threads};
     for (const int32_t member : members_of[i]) {
       const PlannedOperation& gradient = plan[Index(member)];
       bucket.bytes += gradient.bytes;
@@ -100,14 +102,14 @@ StepPlan WithShardedOptimizer(const StepPlan& plan) {
   std::vector<std::vector<int32_t>> updates(plan.size());  // by all-reduce
   for (size_t i = 0; i < plan.size(); ++i) {
     for (const int32_t before : plan[i].waiting_for) {
-      if (plan[Index(before)].kind == Collective::kAllReduce)
+      if (plan[Index(before)].is_gradient)
         updates[Index(before)].push_back(static_cast<int32_t>(i));
     }
   }
   PlanRewriter rewriter(plan);
   for (size_t i = 0; i < plan.size(); ++i) {
     PlannedOperation operation = plan[i];
-    if (operation.kind == Collective::kAllReduce) operation.kind = Collective::kReduceScatter;
+    if (operation.is_gradient) operation.kind = Collective::kReduceScatter;
     rewriter.Became(static_cast<int32_t>(i), rewriter.Append(std::move(operation)));
   }
   for (const int32_t gradient : AllReducesOf(plan)) {
@@ -283,6 +285,7 @@ std::vector<PlannedCollective> CollectivesOf(StepPlan plan, const std::vector<Op
     collectives.push_back({.op = begins.empty() ? static_cast<OpIndex>(i) : begins[i],
                            .last_op = ends.empty() ? -1 : ends[i],
                            .kind = plan[i].kind,
+                           .is_gradient = plan[i].is_gradient,
                            .bytes = plan[i].bytes,
                            .members = std::move(plan[i].members),
                            .threads = plan[i].threads,

@@ -26,6 +26,7 @@ struct PlannedCollective {
   OpIndex op = 0;        // of the program
   OpIndex last_op = -1;  // expanded: the one that ends it; -1: `op` does
   Collective kind = Collective::kAllReduce;
+  bool is_gradient = true;  // gradients, or parts of their sums
   int64_t bytes = 0;
   std::vector<int32_t> members;  // the profile's operations whose buffers it carries, ascending
   int32_t threads = 0;           // of its group; 0: AllReduce::threads

@@ -72,7 +72,7 @@ LinkPlace BindingLinks(const std::vector<PlannedCollective>& collectives,
   const int32_t per_node = scenario.all_reduce().workers_per_node;
   if (scenario.workers == 1 || per_node == 1) return LinkPlace::kBetweenNodes;
   const auto seconds_with = [&](LinkPlace place) {
-    return CollectiveSeconds(collectives, WithLinksTwiceAsFast(scenario, place));
+    return CollectiveSeconds(collectives, WithLinkRates(scenario, place, 2));
   };
   return scenario.workers <= per_node ||
                  seconds_with(LinkPlace::kInsideNodes) < seconds_with(LinkPlace::kBetweenNodes)

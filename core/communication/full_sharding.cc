@@ -121,7 +121,7 @@ class ParameterSharder {
     for (const int32_t i : order_) {
       const PlannedOperation& operation = plan_[Index(i)];
       for (const int32_t before : operation.waiting_for) {
-        if (plan_[Index(before)].kind == Collective::kAllReduce || needs_sum_[Index(before)] != 0)
+        if (plan_[Index(before)].is_gradient || needs_sum_[Index(before)] != 0)
           needs_sum_[Index(i)] = 1;
         latest_[Index(i)] = std::max(latest_[Index(i)], latest_[Index(before)]);
       }
@@ -280,7 +280,7 @@ class ParameterSharder {
       made[Index(units_[unit].last_maker)].push_back(unit);
     Gather(0);
     for (const int32_t i : order_) {
-      if (plan_[Index(i)].kind == Collective::kAllReduce) continue;
+      if (plan_[Index(i)].is_gradient) continue;
       const int32_t at = position_[Index(i)];
       const int32_t run = at == kNowhere ? kNowhere : run_of_[Index(at)];
       if (run != kNowhere && runs_[Index(run)].begin == at) Gather(Index(run) + 1);

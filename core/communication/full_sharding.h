@@ -18,8 +18,14 @@
 
 #include "core/communication/step_plan.h"
 #include "core/model/profile.h"
+#include "core/model/scenario.h"
 
 namespace stepcast {
+
+// The state that workers keep shares of; none where there are servers.
+inline Sharding ShardingOf(const Scenario& scenario) {
+  return scenario.has_servers() ? Sharding::kNone : scenario.all_reduce().sharding;
+}
 
 // The plan with each unit's parameters sharded; `counts`: all-reduces of each unit, in graph order.
 //

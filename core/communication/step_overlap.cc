@@ -13,6 +13,7 @@
 #include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/communication/full_sharding.h"
+#include "core/model/job_change.h"
 
 namespace stepcast {
 
@@ -29,7 +30,14 @@ class StepTurner {
         gradients_(AllReducesOf(plan)),
         kinds_(plan.size(), Kind::kBackward),
         sum_of_(plan.size(), kNoSum),
-        became_(plan.size(), kGone) {}
+        became_(plan.size(), kGone) {
+    // Further micro-batches come behind the first one's forward pass, before the next step's
+    // backward.
+    others_ = static_cast<int32_t>(
+        std::stable_partition(forward_.computations.begin(), forward_.computations.end(),
+                              [&](int32_t i) { return !IsOfOthers(Index(i)); }) -
+        forward_.computations.begin());
+  }
 
   StepPlan Run() && {
     Classify();
@@ -57,6 +65,12 @@ class StepTurner {
     kUpdate,       // of one gradient
     kUpdateOfAll,  // of several
   };
+
+  // True of micro-batches beside the recorded one, which use every parameter.
+  bool IsOfOthers(size_t i) const {
+    return profile_.change() != nullptr &&
+           plan_[i].source >= profile_.change()->recorded_operations;
+  }
 
   void Classify() {
     for (const int32_t i : forward_.computations) kinds_[Index(i)] = Kind::kForward;
@@ -124,6 +138,7 @@ class StepTurner {
   void Connect() {
     const auto keep = [&](size_t i, auto keeps) {
       for (const int32_t before : plan_[i].waiting_for) {
+        if (IsOfOthers(Index(before)) && !IsOfOthers(i)) continue;
         if (keeps(kinds_[Index(before)])) Wait(became_[i], became_[Index(before)]);
       }
     };
@@ -164,6 +179,11 @@ class StepTurner {
       for (const int32_t earlier : before) Wait(became_[Index(i)], earlier);
       before = {became_[Index(i)]};
     }
+    for (size_t other = Index(others_); other < forward_.computations.size(); ++other) {
+      for (int32_t i = 0; i < others_; ++i)
+        Wait(became_[Index(forward_.computations[other])],
+             became_[Index(forward_.computations[Index(i)])]);
+    }
   }
 
   void ConnectUses() {
@@ -188,7 +208,8 @@ class StepTurner {
 
   const Profile& profile_;
   const StepPlan& plan_;
-  const ForwardUse forward_;
+  ForwardUse forward_;
+  int32_t others_ = 0;                    // where other micro-batches begin in its computations
   const std::vector<int32_t> gradients_;  // of the plan
   std::vector<Kind> kinds_;
   std::vector<int32_t> sum_of_;  // position in gradients_ of the sum that it waits for
@@ -201,16 +222,14 @@ class StepTurner {
 
 absl::StatusOr<StepPlan> WithoutStepBarrier(const Profile& profile, const StepPlan& plan) {
   for (const PlannedOperation& operation : plan) {
-    if (operation.kind == Collective::kUnspecified || operation.kind == Collective::kAllReduce)
-      continue;
+    if (operation.kind == Collective::kUnspecified || operation.is_gradient) continue;
     return FaultsError(
         "SCENARIO_INVALID",
         {{.field = kField,
           .description = absl::StrCat("operations[", operation.source, "], ",
                                       Quoted(profile.operations()[Index(operation.source)].name),
-                                      ", is not an ALL_REDUCE: only gradients whose parameter the "
-                                      "next forward pass uses go by "
-                                      "priority")}});
+                                      ", is not an ALL_REDUCE of gradients: only those whose "
+                                      "parameter the next forward pass uses go by priority")}});
   }
   absl::StatusOr<ForwardUse> forward = ForwardAsRecorded(profile, plan, kField);
   if (!forward.ok()) return forward.status();

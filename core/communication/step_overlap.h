@@ -22,7 +22,9 @@ namespace stepcast {
 // several, as the recording of an optimizer of all parameters does, becomes an update of each
 // gradient, as long as its share of the bytes: ByteScheduler updates parameter by parameter. The
 // forward pass keeps the order of its computations on each stream, and begins there when the
-// backward pass has ended. The computations of a step are those of the plan, and take as long.
+// backward pass has ended. Micro-batches whose gradients add up (JobChange::accumulate) follow that
+// forward pass, which is the first one's. The computations of a step are those of the plan, and
+// take as long.
 //
 // Cost: O(n log n) in operations and dependencies. Failure: INVALID_ARGUMENT, reason
 // SCENARIO_INVALID, field all_reduce.byte_scheduler: as ForwardAsRecorded, or a collective is no

@@ -43,6 +43,7 @@ struct TimePart {
 struct PlannedOperation {
   int32_t source = 0;                          // of the profile; of a collective, its last member's
   Collective kind = Collective::kUnspecified;  // unspecified: computation
+  bool is_gradient = false;                    // an all-reduce that others may be fused with
   int64_t bytes = 0;
   int32_t stream = 0;
   std::vector<int32_t> waiting_for;  // of the plan
@@ -86,22 +87,24 @@ inline StepPlan PlanOf(const Profile& profile) {
                       .members = {source}});
       continue;
     }
-    plan.push_back({.source = source,
-                    .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
-                                                                    : operation.collective,
-                    .bytes = operation.size_bytes,
-                    .stream = operation.stream,
-                    .waiting_for = operation.waiting_for,
-                    .members = {source}});
+    plan.push_back(
+        {.source = source,
+         .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
+                                                         : operation.collective,
+         .is_gradient = SumsGradients(operation) || operation.resource == Resource::kUplink,
+         .bytes = operation.size_bytes,
+         .stream = operation.stream,
+         .waiting_for = operation.waiting_for,
+         .members = {source}});
   }
   return plan;
 }
 
-// The all-reduces of a plan, in graph order.
+// The all-reduces of gradients of a plan, in graph order.
 inline std::vector<int32_t> AllReducesOf(const StepPlan& plan) {
   std::vector<int32_t> found;
   for (size_t i = 0; i < plan.size(); ++i) {
-    if (plan[i].kind == Collective::kAllReduce) found.push_back(static_cast<int32_t>(i));
+    if (plan[i].is_gradient) found.push_back(static_cast<int32_t>(i));
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/base/index.h"
+#include "core/predict/pipeline_reductions.h"
 
 namespace stepcast {
 
@@ -56,11 +57,8 @@ double SimaiStepSeconds(const PipelineInputs& inputs, const PipelinePlan& plan,
   const PipelineJob job = JobOf(plan, scenario);
   double reductions = 0;
   for (int32_t device = 0; device < layout.devices; ++device) {
-    double own = 0;
-    for (int32_t chunk = 0; chunk < layout.chunks; ++chunk)
-      for (const StageReduction& one : job.reductions[Index(layout.StageOf(device, chunk))])
-        own += ToSeconds(one.alone) + one.wire_bytes / job.bytes_per_second;
-    reductions = std::max(reductions, own);
+    const auto [reduces, gathers] = CollectiveSecondsOf(job, device);
+    reductions = std::max(reductions, reduces + gathers);
   }
   const double m = layout.micro_batches;
   return (m + (layout.devices - 1.0) / layout.chunks) * inputs.mean_seconds +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -71,26 +72,18 @@ class Diagnostician {
       size_t index;
     };
     std::vector<Asked> asked;
-    std::optional<FewerWorkers> fewer;
+    std::deque<OtherJob> others;
     for (const WhatIf change :
          {WhatIf::kNoStragglers, WhatIf::kLinksTwiceAsFast, WhatIf::kNoLatency,
           WhatIf::kComputationTwiceAsFast, WhatIf::kOneWorkerFewer, WhatIf::kServersTwiceAsFast,
-          WhatIf::kNoHostWait}) {
-      const bool of_others = change == WhatIf::kOneWorkerFewer && profile_.recorded_workers() > 1;
-      Changed changed;
-      if (of_others) {
-        JobChanges::WithoutOne without = changes->WithoutTheSlowest(query_.scenario);
-        changed = std::move(without.changed);
-        if (changed.scenario.has_value())
-          fewer.emplace(profile_, without.recorded, query_.options, known);
-      } else {
-        changed = changes->By(change, query_.scenario);
-      }
+          WhatIf::kNoHostWait, WhatIf::kDataLoadingTwiceAsFast, WhatIf::kNoDataWait}) {
+      const size_t before = others.size();
+      Changed changed = ChangeBy(change, *changes, known, others);
       if (!changed.scenario.has_value()) {
         diagnosis_.left_out.push_back({.change = change, .reason = std::move(changed.why_not)});
         continue;
       }
-      PointSet& where = of_others ? fewer->points : points;
+      PointSet& where = others.size() > before ? others.back().points : points;
       const absl::StatusOr<size_t> index = where.AddAlone(*changed.scenario, stop_);
       if (!index.ok()) return index.status();
       asked.push_back({.change = change, .points = &where, .index = *index});
@@ -98,8 +91,8 @@ class Diagnostician {
     if (absl::Status status = FollowRecording(); !status.ok()) return status;
     if (absl::Status status = FollowPath(); !status.ok()) return status;
     if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
-    if (fewer.has_value()) {
-      if (absl::Status status = fewer->points.RunAll(stop_, executor); !status.ok()) return status;
+    for (OtherJob& other : others) {
+      if (absl::Status status = other.points.RunAll(stop_, executor); !status.ok()) return status;
     }
     diagnosis_.prediction = points.Summarize(*base);
     const std::vector<double> runs = points.RunsOf(*base);
@@ -111,25 +104,44 @@ class Diagnostician {
         diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(),
         [](const WhatIfAnswer& a, const WhatIfAnswer& b) { return a.ratio > b.ratio; });
     diagnosis_.simulation.Add(points.Statistics());
-    if (fewer.has_value()) diagnosis_.simulation.Add(fewer->points.Statistics());
+    for (const OtherJob& other : others) diagnosis_.simulation.Add(other.points.Statistics());
     return std::move(diagnosis_);
   }
 
  private:
-  // The job of some of the recorded workers.
-  struct FewerWorkers {
-    FewerWorkers(const Profile& all, const std::vector<int32_t>& recorded,
-                 const SimulationOptions& options, KnownRuns known)
-        : profile(all.OfWorkers(recorded)), points(profile, options, [&] {
-            known.profile_digest.append(" of workers");
-            for (const int32_t worker : recorded)
-              absl::StrAppend(&known.profile_digest, " ", worker);
+  // A job that repeats other steps. `named`: apart from all other profiles made of the same one.
+  struct OtherJob {
+    OtherJob(Profile made, const SimulationOptions& options, KnownRuns known,
+             const std::string& named)
+        : profile(std::move(made)), points(profile, options, [&] {
+            known.profile_digest.append(named);
             return known;
           }()) {}
 
     const Profile profile;
     PointSet points;
   };
+
+  // A scenario of another job than the profile's where that is appended to `others`.
+  Changed ChangeBy(WhatIf change, const JobChanges& changes, const KnownRuns& known,
+                   std::deque<OtherJob>& others) const {
+    if (change == WhatIf::kDataLoadingTwiceAsFast || change == WhatIf::kNoDataWait) {
+      const double factor = change == WhatIf::kNoDataWait ? 0 : 0.5;
+      ChangedRecording made = WithDataLoading(profile_, factor);
+      if (!made.profile.has_value()) return {.scenario = {}, .why_not = std::move(made.why_not)};
+      others.emplace_back(*std::move(made.profile), query_.options, known,
+                          absl::StrCat(" data loading x ", factor));
+      return {.scenario = query_.scenario, .why_not = ""};
+    }
+    if (change != WhatIf::kOneWorkerFewer || profile_.recorded_workers() == 1)
+      return changes.By(change, query_.scenario);
+    JobChanges::WithoutOne without = changes.WithoutTheSlowest(query_.scenario);
+    if (!without.changed.scenario.has_value()) return std::move(without.changed);
+    std::string named = " of workers";
+    for (const int32_t worker : without.recorded) absl::StrAppend(&named, " ", worker);
+    others.emplace_back(profile_.OfWorkers(without.recorded), query_.options, known, named);
+    return std::move(without.changed);
+  }
 
   void AddAnswer(const std::vector<double>& before, const PointSet& points, WhatIf change,
                  size_t index) {

@@ -78,8 +78,11 @@ class PipelineDiagnostician {
       }
       absl::StatusOr<PipelinePredictor::Answer> made =
           Run(changed.scenario, changed.plan, executor);
-      if (IsTimeBudgetSpent(made.status())) {
-        diagnosis_.left_out.push_back({.change = change, .reason = "the time budget was spent"});
+      const bool is_spent = IsTimeBudgetSpent(made.status());
+      if (is_spent || IsOfPipeline(made.status())) {
+        diagnosis_.left_out.push_back({.change = change,
+                                       .reason = is_spent ? "the time budget was spent"
+                                                          : std::string(made.status().message())});
         continue;
       }
       if (!made.ok()) return made.status();

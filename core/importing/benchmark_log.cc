@@ -28,6 +28,7 @@ class BenchmarkLog {
       ++number_;
       ReadLine(line);
     }
+    EndHead();
     return std::move(sections_);
   }
 
@@ -42,6 +43,9 @@ class BenchmarkLog {
     std::vector<size_t> bus_rates;
     std::vector<size_t> wrongs;
     bool counts_wrongs = false;  // else they are errors
+    size_t type = SIZE_MAX;
+    size_t defects = SIZE_MAX;
+    bool ends_in_verdict = false;
   };
   using Tokens = std::vector<absl::string_view>;
   static constexpr size_t kMostFaults = 100;  // of a section
@@ -71,14 +75,17 @@ class BenchmarkLog {
   void ReadLine(absl::string_view line) {
     const size_t hash = line.find('#');
     const bool is_debug = IsDebug(line);
-    if (hash != absl::string_view::npos && !is_debug)
+    if (hash != absl::string_view::npos && !is_debug) {
+      EndHead();
       return ReadComment(line.substr(0, hash), line.substr(hash + 1));
-    if (const std::optional<BenchmarkTest> test = TestMentioned(line)) test_ = test;
+    }
+    if (const std::optional<BenchmarkTest> test = TestRun(line)) test_ = test;
     if (is_debug) ReadDebug(line);
     ReadLaunch(line);
     if (columns_.times.empty()) return;
     Tokens tokens = TokensOf(WithoutPrefix(line));
     int64_t size_bytes = 0;
+    if (!is_debug && !tokens.empty() && EndsRow(tokens)) return;
     if (tokens.empty() || !absl::SimpleAtoi(tokens.front(), &size_bytes)) {
       // A line that a library prints between, perhaps with a row at its end.
       if (!is_debug || tokens.size() <= columns_.count) return;
@@ -92,9 +99,36 @@ class BenchmarkLog {
       is_broken_ = true;
       return AddFault(
           "NCCL_DEBUG's output is inside the row: run without NCCL_DEBUG, or with "
-          "NCCL_DEBUG_FILE");
+          "NCCL_DEBUG_FILE",
+          number_);
     }
     AddRow(tokens, size_bytes);
+  }
+
+  // The rest of a row whose head stands on a line before, as where a library printed between. Where
+  // it is none, the head is a fault.
+  bool EndsRow(const Tokens& tokens) {
+    if (head_.empty()) return false;
+    Tokens row = head_;
+    row.insert(row.end(), tokens.begin(), tokens.end());
+    int64_t size_bytes = 0;
+    const bool is_whole = tokens.size() < columns_.count && row.size() + 1 >= columns_.count &&
+                          absl::SimpleAtoi(row.front(), &size_bytes);
+    if (!is_whole) {
+      EndHead();
+      return false;
+    }
+    head_.clear();
+    AddRow(row, size_bytes);
+    return true;
+  }
+
+  void EndHead() {
+    if (head_.empty()) return;
+    const std::string fault =
+        absl::StrCat(head_.size(), " columns of ", columns_.count, ": the line is cut short");
+    head_.clear();
+    AddFault(fault, head_number_);
   }
 
   // "... NCCL INFO comm 0x5 rank 0 nranks 2 ...".
@@ -108,10 +142,7 @@ class BenchmarkLog {
   // "mpirun -np 8 ./osu_allreduce", "srun --ntasks=8", which start so many processes.
   void ReadLaunch(absl::string_view line) {
     const Tokens tokens = TokensOf(line);
-    const auto launcher = std::find_if(tokens.begin(), tokens.end(), [](absl::string_view word) {
-      word.remove_prefix(std::min(word.size(), word.rfind('/') + 1));
-      return word == "mpirun" || word == "mpiexec" || word == "srun" || word == "orterun";
-    });
+    const auto launcher = std::find_if(tokens.begin(), tokens.end(), IsLauncher);
     if (launcher == tokens.end()) return;
     launched_ = 0;
     for (auto word = launcher; word != tokens.end(); ++word) {
@@ -150,7 +181,7 @@ class BenchmarkLog {
     };
     if (begins({"Collective", "test", "concluded:"})) return;
     if (begins({"Collective", "test", "starting:"}) && tokens.size() > 3) {
-      test_ = TestMentioned(tokens[3]).value_or(BenchmarkTest{.name = std::string(tokens[3])});
+      test_ = TestOfProgram(tokens[3]).value_or(BenchmarkTest{.name = std::string(tokens[3])});
       return;
     }
     if (begins({"nThread"}) || begins({"Using", "devices"})) {
@@ -165,9 +196,16 @@ class BenchmarkLog {
     }
     if (begins({"OSU"})) return BeginOsuTest(tokens);
     if (begins({"size", "count"}) && tokens.size() >= 5) return BeginTable(before, tokens);
-    if ((begins({"Size"}) || begins({"bytes"})) && !test_is_read_)
-      return BeginTimes(before, tokens);
-    if (const std::optional<BenchmarkTest> test = TestMentioned(comment)) test_ = test;
+    if (begins({"Datatype:"}) && tokens.size() > 1) {
+      type_ = std::string(absl::StripSuffix(tokens[1], "."));
+      test_is_read_ = false;
+      return;
+    }
+    if (begins({"Size"}) || begins({"bytes"})) return BeginTimes(before, tokens);
+    if (begins({"Out", "of", "bounds", "values"}) && tokens.back() == "FAILED" &&
+        !sections_.empty())
+      return AddFault("values are out of bounds: the benchmark failed", number_);
+    if (const std::optional<BenchmarkTest> test = TestRun(comment)) test_ = test;
   }
 
   void AddRank(const Tokens& tokens) {
@@ -183,6 +221,7 @@ class BenchmarkLog {
     test_ = TestNamed(name).value_or(BenchmarkTest{.name = std::string(name)});
     columns_ = {};
     processes_ = 0;
+    type_.clear();
     test_is_read_ = false;
   }
 
@@ -210,9 +249,12 @@ class BenchmarkLog {
     for (const auto& [group, ranks] : ranks_) section.workers = std::max(section.workers, ranks);
     // The first lines of a group may be missing.
     if (ranks_.size() == 1) section.workers = std::max(section.workers, last_rank_ + 1);
-    if (ranks_.empty()) section.workers = debug_ranks_;
+    section.likely_workers = debug_ranks_;
+    if (std::find(tokens.begin(), tokens.end(), "cputime") != tokens.end())
+      return AddFault(kTimesOfCpu, number_);
     columns_.count = tokens.size();
     for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i] == "type") columns_.type = i;
       if (tokens[i] == "redop") columns_.reduction = i;
       if (tokens[i] == "root") columns_.root = i;
       if (tokens[i] == "time") columns_.times.push_back(i);
@@ -228,25 +270,29 @@ class BenchmarkLog {
 
   // Table of OSU's and Intel's MPI benchmarks: a mean over the processes.
   void BeginTimes(absl::string_view before, const Tokens& tokens) {
-    if (!test_) return;
+    columns_ = {};
+    if (!test_ || test_is_read_) return;
     BenchmarkSection& section = BeginSection(before);
     test_is_read_ = true;
     section.test = test_;
-    section.workers = processes_ > 0 ? processes_ : launched_;
+    section.workers = processes_;
+    section.likely_workers = launched_;
     section.has_rates = false;
     section.sizes_are_shares = true;
     columns_ = {.count = 2, .times = {1}};
+    columns_.ends_in_verdict = tokens.back() == "Validation";
+    const auto defects = std::find(tokens.begin(), tokens.end(), "defects");
+    if (defects != tokens.end()) columns_.defects = static_cast<size_t>(defects - tokens.begin());
     const auto mean = std::find(tokens.begin(), tokens.end(), "t_avg[usec]");
     if (mean == tokens.end()) return;
     columns_.times = {static_cast<size_t>(mean - tokens.begin())};
     columns_.count = columns_.times.front() + 1;
   }
 
-  void AddFault(std::string description) {
+  void AddFault(std::string description, size_t number) {
     BenchmarkSection& section = sections_.back();
     if (section.faults.size() < kMostFaults)
-      section.faults.push_back(
-          {.field = LineField(number_), .description = std::move(description)});
+      section.faults.push_back({.field = LineField(number), .description = std::move(description)});
   }
 
   void AddRow(Tokens& tokens, int64_t size_bytes) {
@@ -256,11 +302,9 @@ class BenchmarkLog {
       tokens.insert(tokens.begin() + static_cast<ptrdiff_t>(columns_.reduction), "none");
     }
     if (tokens.size() < columns_.count) {
-      // The rest of a row that was broken.
-      if (!is_broken_) {
-        AddFault(
-            absl::StrCat(tokens.size(), " columns of ", columns_.count, ": the line is cut short"));
-      }
+      if (is_broken_) return;  // the rest of such a row
+      head_ = std::move(tokens);
+      head_number_ = number_;
       return;
     }
     is_broken_ = false;
@@ -269,12 +313,19 @@ class BenchmarkLog {
   }
 
   void FillRow(const Tokens& tokens, BenchmarkRow& row) {
+    double defects = 0;
+    if (columns_.defects < tokens.size() && absl::SimpleAtod(tokens[columns_.defects], &defects) &&
+        defects > 0)
+      return AddFault(absl::StrCat(defects, " defects: the benchmark failed"), number_);
+    if (columns_.ends_in_verdict && absl::StartsWithIgnoreCase(tokens.back(), "fail"))
+      return AddFault("its results are not valid: the benchmark failed", number_);
+    row.type = columns_.type < tokens.size() ? std::string(tokens[columns_.type]) : type_;
     for (const size_t at : columns_.wrongs) {
       (at == columns_.wrongs.back() ? row.is_checked_in_place : row.is_checked) =
           IsNumber(tokens[at]);
       int64_t wrong = 0;
       if (columns_.counts_wrongs && absl::SimpleAtoi(tokens[at], &wrong) && wrong > 0)
-        return AddFault(absl::StrCat(wrong, " wrong values: the benchmark failed"));
+        return AddFault(absl::StrCat(wrong, " wrong values: the benchmark failed"), number_);
     }
     if (columns_.wrongs.size() == 1) row.is_checked = row.is_checked_in_place;
     row.reduces = columns_.reduction != SIZE_MAX && tokens[columns_.reduction] != "none";
@@ -291,7 +342,7 @@ class BenchmarkLog {
             absl::SimpleAtod(tokens[columns_.bus_rates[half]], &row.bus_rate)));
       if (!is_known) continue;
       if (std::string fault = RateFault(row); has_rates && !fault.empty())
-        AddFault(std::move(fault));
+        AddFault(std::move(fault), number_);
       sections_.back().rows.push_back(std::move(row));
       return;
     }
@@ -299,7 +350,8 @@ class BenchmarkLog {
     if (row.size_bytes > 0) {
       AddFault(
           absl::StrCat(Quoted(std::string(time)), " is not a time above 0",
-                       absl::StrContains(time, ",") ? ": write its decimals after a point" : ""));
+                       absl::StrContains(time, ",") ? ": write its decimals after a point" : ""),
+          number_);
     }
   }
 
@@ -309,6 +361,9 @@ class BenchmarkLog {
   std::optional<BenchmarkTest> test_;  // the one named last
   bool test_is_read_ = false;          // of OSU's and Intel's
   bool is_broken_ = false;             // a row had something inside
+  Tokens head_;                        // of a row whose rest is to come
+  size_t head_number_ = 0;             // its line
+  std::string type_;                   // OSU's, of the elements
   int32_t processes_ = 0;              // Intel's
   int32_t launched_ = 0;               // processes that the last command line starts; 0: not told
   std::map<std::string, int32_t> ranks_;  // of nccl-tests, by group

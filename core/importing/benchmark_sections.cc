@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 #include "core/base/quoted.h"
 
@@ -28,9 +33,48 @@ constexpr TestRow kTests[] = {
     {"reduce", Collective::kUnspecified},    {"gather", Collective::kUnspecified},
     {"scatter", Collective::kUnspecified},   {"hypercube", Collective::kUnspecified}};
 
-bool IsWordCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+const char* NameOf(Collective kind) {
+  switch (kind) {
+    case Collective::kReduceScatter:
+      return "a reduce-scatter";
+    case Collective::kAllGather:
+      return "an all-gather";
+    case Collective::kBroadcast:
+      return "a broadcast";
+    default:
+      return "an all-reduce";
+  }
 }
+
+// Bus over algorithm bandwidth, which nccl-tests print: 2 (W - 1) / W of an all-reduce,
+// (W - 1) / W of a reduce-scatter, an all-gather or an all-to-all, and 1 of all others.
+class RateRatio {
+ public:
+  explicit RateRatio(const BenchmarkSection& section)
+      : row_(*std::max_element(section.rows.begin(), section.rows.end(),
+                               [](const BenchmarkRow& a, const BenchmarkRow& b) {
+                                 return a.algorithm_rate < b.algorithm_rate;
+                               })) {
+    constexpr double kLeastRate = 0.1;  // below it rounding decides
+    is_told_ = section.has_rates && row_.algorithm_rate >= kLeastRate && row_.bus_rate > 0;
+  }
+
+  bool is_told() const { return is_told_; }
+  const BenchmarkRow& row() const { return row_; }
+  double value() const { return row_.bus_rate / row_.algorithm_rate; }
+  bool Is(double expected) const {
+    return std::abs(value() - expected) <= 0.003 + 0.01 / row_.algorithm_rate;
+  }
+  static double Expected(Collective kind, int32_t workers) {
+    const double share = (workers - 1) / static_cast<double>(workers);
+    if (kind == Collective::kBroadcast) return 1;
+    return kind == Collective::kAllReduce ? 2 * share : share;
+  }
+
+ private:
+  const BenchmarkRow& row_;
+  bool is_told_ = false;
+};
 
 // A kind that rates allow, or the reason why they allow none.
 struct KindOfRates {
@@ -38,29 +82,18 @@ struct KindOfRates {
   std::string why;
 };
 
-// nccl-tests' bus over algorithm bandwidth is 2 (W - 1) / W of an all-reduce, (W - 1) / W of a
-// reduce-scatter, an all-gather or an all-to-all, and 1 of all others. An all-to-all and a
-// point-to-point exchange are not checked in place.
-KindOfRates KindByRates(const BenchmarkSection& section, int32_t workers) {
-  const BenchmarkRow& row = *std::max_element(section.rows.begin(), section.rows.end(),
-                                              [](const BenchmarkRow& a, const BenchmarkRow& b) {
-                                                return a.algorithm_rate < b.algorithm_rate;
-                                              });
-  constexpr double kLeastRate = 0.1;  // below it rounding decides
-  if (!section.has_rates || row.algorithm_rate < kLeastRate)
-    return {.why = "its rates are too low to tell it"};
+// An all-to-all and a point-to-point exchange are not checked in place.
+KindOfRates KindByRates(const RateRatio& ratio, int32_t workers) {
+  if (!ratio.is_told()) return {.why = "its rates are too low to tell it"};
+  const BenchmarkRow& row = ratio.row();
   if (row.reduces && row.has_root) return {.why = "it has a root, as a reduce has"};
-  const double share = (workers - 1) / static_cast<double>(workers);
-  const double ratio = row.bus_rate / row.algorithm_rate;
-  const double rounding = 0.003 + 0.01 / row.algorithm_rate;
-  const auto is = [&](double expected) { return std::abs(ratio - expected) <= rounding; };
   const bool is_unchecked_in_place = row.is_checked && !row.is_checked_in_place;
   const bool is_unchecked = !row.is_checked && !row.is_checked_in_place;
-  const bool is_share = is(share);
-  const bool is_whole = is(1);
+  const bool is_share = ratio.Is(RateRatio::Expected(Collective::kAllGather, workers));
+  const bool is_whole = ratio.Is(1);
   if (is_share && is_whole)
     return {.why = "of so many workers its rates are like those of several kinds"};
-  if (row.reduces && is(2 * share)) {
+  if (row.reduces && ratio.Is(RateRatio::Expected(Collective::kAllReduce, workers))) {
     if (is_whole && is_unchecked_in_place) return {.why = "its rates are those of a sendrecv"};
     if (is_whole && is_unchecked)
       return {.why = "two workers' rates are alike in an all-reduce, a reduce and a sendrecv"};
@@ -73,25 +106,88 @@ KindOfRates KindByRates(const BenchmarkSection& section, int32_t workers) {
     return {.why = "rates of an all-gather and an all-to-all are alike, and nothing was checked"};
   if (is_share) return {.kind = Collective::kAllGather};
   if (!row.reduces && is_whole) return {.kind = Collective::kBroadcast};
-  return {.why = absl::StrCat("bus over algorithm bandwidth is ", ratio,
+  return {.why = absl::StrCat("bus over algorithm bandwidth is ", ratio.value(),
                               ", as of none of them among ", workers, " workers")};
 }
 
-void AddRows(const BenchmarkSection& section, Collective kind, int32_t workers,
-             std::vector<std::pair<std::string, MeasuredCollective>>& measured) {
-  const bool has_in_place = std::any_of(section.rows.begin(), section.rows.end(),
-                                        [](const BenchmarkRow& row) { return row.is_in_place; });
-  const bool is_share = section.sizes_are_shares && kind == Collective::kAllGather;
-  for (const BenchmarkRow& row : section.rows) {
-    if (row.size_bytes < 1 || row.is_in_place != has_in_place) continue;
-    const bool fits = !is_share || row.size_bytes <= INT64_MAX / workers;
-    measured.emplace_back(
-        row.field, MeasuredCollective{
-                       .kind = kind,
-                       .workers = workers,
-                       .size_bytes = is_share && fits ? row.size_bytes * workers : row.size_bytes,
-                       .seconds = row.micros / 1e6});
+// The fault of a kind and workers that are said, and that the rates or the ranks contradict.
+std::string Contradiction(const BenchmarkSection& section, const RateRatio& ratio, Collective kind,
+                          int32_t workers) {
+  const double expected = RateRatio::Expected(kind, workers);
+  if (ratio.is_told() && !ratio.Is(expected)) {
+    return absl::StrFormat(
+        "bus over algorithm bandwidth is %.4g, and of %s among %d workers it is %.4g: the kind or "
+        "the workers are others than is said",
+        ratio.value(), NameOf(kind), workers, expected);
   }
+  const bool has_others = section.workers > 1 && section.workers != workers;
+  if (!has_others || (ratio.is_told() && !ratio.Is(RateRatio::Expected(kind, section.workers))))
+    return "";
+  return absl::StrCat(workers, " workers are given, and the benchmark says ", section.workers);
+}
+
+// The measurements of sections, of which those that add up are of one type of elements: others
+// take other times.
+class Measurements {
+ public:
+  void Add(const BenchmarkSection& section, Collective kind, int32_t workers, FaultList& faults) {
+    const bool has_in_place = std::any_of(section.rows.begin(), section.rows.end(),
+                                          [](const BenchmarkRow& row) { return row.is_in_place; });
+    const bool is_share = section.sizes_are_shares && kind == Collective::kAllGather;
+    const bool adds = kind == Collective::kAllReduce || kind == Collective::kReduceScatter;
+    for (const BenchmarkRow& row : section.rows) {
+      if (row.size_bytes < 1 || row.is_in_place != has_in_place) continue;
+      if (adds && !row.type.empty()) {
+        const std::string& first = types_.try_emplace({kind, workers}, row.type).first->second;
+        if (first != row.type) {
+          faults.Add(
+              row.field,
+              absl::StrCat("its elements are ", Quoted(row.type), ", and before them ",
+                           Quoted(first), ", whose times are others: give the tables of one type"));
+          return;
+        }
+      }
+      const bool fits = !is_share || row.size_bytes <= INT64_MAX / workers;
+      measured_.emplace_back(
+          row.field, MeasuredCollective{
+                         .kind = kind,
+                         .workers = workers,
+                         .size_bytes = is_share && fits ? row.size_bytes * workers : row.size_bytes,
+                         .seconds = row.micros / 1e6});
+    }
+  }
+  std::vector<std::pair<std::string, MeasuredCollective>> Take() && { return std::move(measured_); }
+
+ private:
+  std::vector<std::pair<std::string, MeasuredCollective>> measured_;
+  std::map<std::pair<Collective, int32_t>, std::string> types_;
+};
+
+// Adds the rows of a section that is to be read.
+void Read(const BenchmarkSection& section, const CollectiveBenchmarkOptions& options,
+          Measurements& measured, FaultList& faults) {
+  for (const Fault& fault : section.faults) faults.Add(fault.field, fault.description);
+  if (section.rows.empty()) return;
+  const int32_t found = section.workers > 0 ? section.workers : section.likely_workers;
+  const int32_t workers = options.workers.value_or(found);
+  if (workers < 2) {
+    return faults.Add("workers",
+                      absl::StrCat(workers, " found at ", section.field,
+                                   " (in lines of the form `# Rank 0 ...`, of processes, or of "
+                                   "the command that started them): "
+                                   "say how many took part, at least 2"));
+  }
+  const RateRatio ratio(section);
+  KindOfRates kind{.kind = section.test ? section.test->kind : options.kind};
+  if (kind.kind == Collective::kUnspecified) kind = KindByRates(ratio, workers);
+  if (kind.kind == Collective::kUnspecified) {
+    return faults.Add("kind",
+                      absl::StrCat("not told by the text at ", section.field, ": ", kind.why,
+                                   "; say what was measured if it is ", kFourKinds));
+  }
+  const std::string contradiction = Contradiction(section, ratio, kind.kind, workers);
+  if (!contradiction.empty()) return faults.Add(section.field, contradiction);
+  measured.Add(section, kind.kind, workers, faults);
 }
 
 }  // namespace
@@ -108,17 +204,39 @@ std::optional<BenchmarkTest> TestNamed(absl::string_view name) {
   return std::nullopt;
 }
 
-std::optional<BenchmarkTest> TestMentioned(absl::string_view line) {
+bool IsLauncher(absl::string_view word) {
+  word.remove_prefix(word.rfind('/') + 1);  // npos + 1 is 0
+  return word == "mpirun" || word == "mpiexec" || word == "srun" || word == "orterun";
+}
+
+std::optional<BenchmarkTest> TestOfProgram(absl::string_view path) {
   constexpr char kEnd[] = "_perf";
+  absl::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  if (!absl::ConsumeSuffix(&name, kEnd)) return std::nullopt;
+  std::optional<BenchmarkTest> test = TestNamed(name);
+  if (test) test->name.append(kEnd);
+  return test;
+}
+
+// A program is run where it stands first, after a prompt or variables, or after a launcher or
+// before options, unless it is what a compiler makes.
+std::optional<BenchmarkTest> TestRun(absl::string_view line) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
   std::optional<BenchmarkTest> found;
-  for (size_t at = line.find(kEnd); at != absl::string_view::npos; at = line.find(kEnd, at + 1)) {
-    size_t begin = at;
-    while (begin > 0 && IsWordCharacter(line[begin - 1])) --begin;
-    std::optional<BenchmarkTest> test = TestNamed(line.substr(begin, at - begin));
-    if (!test) continue;
-    test->name.append(kEnd);
-    if (found && found->name != test->name) return std::nullopt;
-    found = std::move(test);
+  bool may_begin = true;
+  bool is_launched = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    is_launched = is_launched || IsLauncher(words[i]);
+    const bool has_options = i + 1 < words.size() && words[i + 1].front() == '-';
+    const bool is_made = i > 0 && words[i - 1] == "-o";
+    if (!is_made && (may_begin || is_launched || has_options)) {
+      std::optional<BenchmarkTest> test = TestOfProgram(words[i]);
+      if (test && found && found->name != test->name) return std::nullopt;
+      if (test) found = std::move(test);
+    }
+    may_begin = absl::StrContains("$#%>+:&|;", words[i].substr(words[i].size() - 1)) ||
+                absl::StrContains(words[i], "=");
   }
   return found;
 }
@@ -126,7 +244,7 @@ std::optional<BenchmarkTest> TestMentioned(absl::string_view line) {
 std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     std::vector<BenchmarkSection> sections, const CollectiveBenchmarkOptions& options,
     FaultList& faults) {
-  std::vector<std::pair<std::string, MeasuredCollective>> measured;
+  Measurements measured;
   std::erase_if(sections, [](const BenchmarkSection& section) {
     return section.rows.empty() && section.faults.empty();
   });
@@ -158,29 +276,11 @@ std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
       }
     }
     is_any_read = true;
-    for (const Fault& fault : section.faults) faults.Add(fault.field, fault.description);
-    if (section.rows.empty()) continue;
-    const int32_t workers = options.workers.value_or(section.workers);
-    if (workers < 2) {
-      faults.Add("workers",
-                 absl::StrCat(workers, " found at ", section.field,
-                              " (in lines of the form `# Rank 0 ...`, of processes, or of "
-                              "the command that started them): "
-                              "say how many took part, at least 2"));
-      continue;
-    }
-    KindOfRates kind{.kind = section.test ? section.test->kind : options.kind};
-    if (kind.kind == Collective::kUnspecified) kind = KindByRates(section, workers);
-    if (kind.kind == Collective::kUnspecified) {
-      faults.Add("kind", absl::StrCat("not told by the text at ", section.field, ": ", kind.why,
-                                      "; say what was measured if it is ", kFourKinds));
-      continue;
-    }
-    AddRows(section, kind.kind, workers, measured);
+    Read(section, options, measured, faults);
   }
   if (!others.empty() && !is_any_read && faults.empty())
     faults.Add("kind", absl::StrCat("its tests are others: ", absl::StrJoin(others, ", ")));
-  return measured;
+  return std::move(measured).Take();
 }
 
 }  // namespace stepcast

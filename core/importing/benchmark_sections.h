@@ -23,9 +23,17 @@ struct BenchmarkTest {
 };
 // Test of a name that is spelled in any of the usual ways; none where it names nothing known.
 std::optional<BenchmarkTest> TestNamed(absl::string_view name);
-// Test of the one program that a line names: "mpirun -np 8 ./build/all_reduce_perf -b 8". None
-// where it names none or several.
-std::optional<BenchmarkTest> TestMentioned(absl::string_view line);
+// True of mpirun and others that start processes, by their name or path.
+bool IsLauncher(absl::string_view word);
+// Test of the one program that a command line runs: "mpirun -np 8 ./build/all_reduce_perf -b 8".
+// None where a line runs none or several, or says something else of one, as a build does.
+std::optional<BenchmarkTest> TestRun(absl::string_view line);
+// Test of a program's name or path: "./build/all_reduce_perf".
+std::optional<BenchmarkTest> TestOfProgram(absl::string_view path);
+
+// The fault of a table of nccl-tests that has them.
+inline constexpr char kTimesOfCpu[] =
+    "its times are the CPU's, not the collectives': run nccl-tests without -C";
 
 // A size that was measured.
 struct BenchmarkRow {
@@ -35,6 +43,7 @@ struct BenchmarkRow {
   // GB/s; 0: not printed
   double algorithm_rate = 0;
   double bus_rate = 0;
+  std::string type;  // of its elements; empty: not told
   bool reduces = false;
   bool has_root = false;
   bool is_in_place = true;
@@ -47,7 +56,8 @@ struct BenchmarkRow {
 struct BenchmarkSection {
   std::string field;                  // where it begins
   std::optional<BenchmarkTest> test;  // none: not named
-  int32_t workers = 0;                // 0: not told
+  int32_t workers = 0;                // as the benchmark itself says; 0: not told
+  int32_t likely_workers = 0;         // as what ran it says, or a library in it; 0: not told
   bool has_rates = true;              // false: the kind does not follow from the rows
   bool sizes_are_shares = false;      // of an all-gather: a worker's part, not the whole
   std::vector<BenchmarkRow> rows;
@@ -55,8 +65,8 @@ struct BenchmarkSection {
 };
 
 // The measurements of all sections that are of one of the four kinds. Faults name each other test,
-// a section whose kind or workers are not told, and broken rows. Where options ask for a kind, only
-// sections of that kind are read, and those that do not say theirs.
+// a section whose kind or workers are not told or contradict its rates, and broken rows. Where
+// options ask for a kind, only sections of that kind are read, and those that do not say theirs.
 std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     std::vector<BenchmarkSection> sections, const CollectiveBenchmarkOptions& options,
     FaultList& faults);

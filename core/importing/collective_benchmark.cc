@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -18,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "core/importing/benchmark_json.h"
 #include "core/importing/benchmark_log.h"
 #include "core/importing/benchmark_sections.h"
 #include "core/importing/file_kind.h"
@@ -165,11 +164,6 @@ void ReadPointTable(absl::string_view text, FaultList& faults, MeasuredPoints& p
   }
 }
 
-std::string TextOfScalar(const nlohmann::json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  return value.is_number() ? value.dump() : "";
-}
-
 void ReadPointList(const nlohmann::json& list, FaultList& faults, MeasuredPoints& points) {
   for (size_t i = 0; i < list.size() && !faults.full(); ++i) {
     const nlohmann::json& entry = list[i];
@@ -188,129 +182,6 @@ void ReadPointList(const nlohmann::json& list, FaultList& faults, MeasuredPoints
     AddPoint(field, texts, faults, points);
   }
 }
-
-// The JSON of nccl-tests and rccl-tests: somewhere in it are objects with a size and times, and
-// around them the test and its workers.
-class BenchmarkJson {
- public:
-  void Read(const nlohmann::json& json, const std::string& field) {
-    Walk(json, field, {}, kMostLevels);
-  }
-  std::vector<BenchmarkSection> Take() && {
-    std::vector<BenchmarkSection> sections;
-    for (auto& [key, section] : sections_) sections.push_back(std::move(section));
-    return sections;
-  }
-
- private:
-  static constexpr int kMostLevels = 8;
-  using Json = nlohmann::json;
-
-  // Told by what is around.
-  struct Around {
-    std::optional<BenchmarkTest> test;
-    int32_t workers = 0;
-    int64_t size_bytes = -1;
-  };
-
-  static std::optional<double> NumberAt(const Json& object, const char* key) {
-    const auto value = object.find(key);
-    double number = 0;
-    if (value == object.end() || !absl::SimpleAtod(TextOfScalar(*value), &number))
-      return std::nullopt;
-    return number;
-  }
-  static double FirstOf(const Json& object, std::initializer_list<const char*> keys) {
-    for (const char* const key : keys) {
-      if (const std::optional<double> number = NumberAt(object, key)) return *number;
-    }
-    return 0;
-  }
-
-  static void Learn(const Json& object, Around& around) {
-    for (const auto& [key, value] : object.items()) {
-      const bool counts = key == "gpus" || key == "ranks" || key == "nranks" || key == "devices" ||
-                          key == "num_ranks" || key == "nRanks" || key == "world_size";
-      int32_t workers = 0;
-      if (counts && value.is_array()) workers = static_cast<int32_t>(value.size());
-      if (counts && !value.is_array() && !absl::SimpleAtoi(TextOfScalar(value), &workers))
-        workers = 0;
-      if (workers > 0) around.workers = workers;
-      std::string text = value.is_string() ? value.get<std::string>() : "";
-      if (value.is_array() && !value.empty() && value.front().is_string())
-        text = value.front().get<std::string>();
-      std::optional<BenchmarkTest> test = TestMentioned(text);
-      if (!test && (key == "name" || key == "test" || key == "collective" || key == "coll" ||
-                    key == "operation"))
-        test = TestNamed(text);
-      if (test) around.test = std::move(test);
-      if (key == "config" && value.is_object()) Learn(value, around);
-    }
-    if (const std::optional<double> size = NumberAt(object, "size");
-        size && *size >= 0 && *size <= 9e15)
-      around.size_bytes = static_cast<int64_t>(*size);
-  }
-
-  void Walk(const Json& json, const std::string& field, Around around, int levels) {
-    if (levels == 0 || !json.is_structured()) return;
-    if (json.is_object()) {
-      Learn(json, around);
-      if (around.size_bytes >= 0 && AddRow(json, field, around)) return;
-    }
-    size_t place = 0;
-    for (const auto& [key, value] : json.items()) {
-      Around inside = around;
-      int64_t size = 0;
-      if (json.is_object() && absl::SimpleAtoi(key, &size)) inside.size_bytes = size;
-      const std::string below = json.is_array() ? absl::StrCat(field, "[", place, "]")
-                                : field.empty() ? key
-                                                : absl::StrCat(field, ".", key);
-      Walk(value, below, inside, levels - 1);
-      ++place;
-    }
-  }
-
-  // False: it is not a measurement.
-  bool AddRow(const Json& object, const std::string& field, const Around& around) {
-    const auto half = [&object](const char* key) -> const Json& {
-      const auto found = object.find(key);
-      return found != object.end() && found->is_object() ? *found : object;
-    };
-    BenchmarkRow row{.field = field, .size_bytes = around.size_bytes};
-    const Json& in_place = half("in_place");
-    const Json& other = half("out_of_place");
-    const double in_place_us = FirstOf(in_place, {"ip_time", "time"});
-    const Json& taken = in_place_us > 0 ? in_place : other;
-    row.micros = in_place_us > 0 ? in_place_us : FirstOf(other, {"oop_time", "time"});
-    if (!(row.micros > 0)) return false;
-    row.is_in_place = FirstOf(object, {"inPlace"}) != 0 || !object.contains("inPlace");
-    row.algorithm_rate = FirstOf(taken, {"ip_algbw", "algBw", "alg_bw", "algbw", "oop_algbw"});
-    row.bus_rate = FirstOf(taken, {"ip_busbw", "busBw", "bus_bw", "busbw", "oop_busbw"});
-    const auto text = [&object](const char* key) {
-      return object.contains(key) ? TextOfScalar(object.at(key)) : "";
-    };
-    row.reduces = !text("redop").empty() && text("redop") != "none";
-    row.has_root = FirstOf(object, {"root"}) >= 0 && object.contains("root");
-    row.is_checked =
-        NumberAt(other, "oop_error") || NumberAt(other, "nwrong") || NumberAt(object, "#wrong");
-    row.is_checked_in_place = NumberAt(in_place, "ip_error") || NumberAt(in_place, "nwrong") ||
-                              NumberAt(object, "#wrong");
-    BenchmarkSection& section = sections_[{around.test ? around.test->name : "", around.workers}];
-    if (section.field.empty()) section.field = field;
-    section.test = around.test;
-    section.workers = around.workers;
-    const double wrong =
-        std::max(FirstOf(object, {"#wrong"}),
-                 std::max(FirstOf(in_place, {"nwrong"}), FirstOf(other, {"nwrong"})));
-    std::string fault =
-        wrong > 0 ? absl::StrCat(wrong, " wrong values: the benchmark failed") : RateFault(row);
-    if (!fault.empty()) section.faults.push_back({.field = field, .description = std::move(fault)});
-    section.rows.push_back(std::move(row));
-    return true;
-  }
-
-  std::map<std::pair<std::string, int32_t>, BenchmarkSection> sections_;
-};
 
 void AddSections(std::vector<BenchmarkSection> sections, const CollectiveBenchmarkOptions& options,
                  FaultList& faults, MeasuredPoints& points) {

@@ -1,6 +1,7 @@
 #include "core/importing/file_kind.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
@@ -30,6 +31,7 @@ constexpr std::pair<FileKind, std::string_view> kTexts[] = {
     {FileKind::kXPlane, "an XPlane or its JSON, as the profilers of JAX and TensorFlow 2 write"sv},
     {FileKind::kBytePsTimeline, "a timeline of BytePS"sv},
     {FileKind::kMxnetTimeline, "a timeline of MXNet's profiler"sv},
+    {FileKind::kRocprof, "a trace of ROCm's rocprof"sv},
     {FileKind::kProfileJson, "a Stepcast profile in proto JSON"sv},
     {FileKind::kProfileText, "a Stepcast profile in proto text"sv},
     {FileKind::kJson, "JSON"sv},
@@ -112,13 +114,13 @@ bool IsWide(std::string_view bytes, size_t width, size_t at) {
   return true;
 }
 
-// The next varint of a message; -1: there is none.
+// The next varint of a message, without its sign; -1: there is none.
 int64_t TakeVarint(std::string_view& bytes) {
   uint64_t value = 0;
-  for (int shift = 0; shift < 35 && !bytes.empty(); shift += 7) {
+  for (int shift = 0; shift < 70 && !bytes.empty(); shift += 7) {
     const auto byte = static_cast<unsigned char>(bytes.front());
     bytes.remove_prefix(1);
-    value |= static_cast<uint64_t>(byte & 0x7fU) << shift;
+    if (shift < 63) value |= static_cast<uint64_t>(byte & 0x7fU) << shift;
     if (byte < 0x80) return static_cast<int64_t>(value);
   }
   return -1;
@@ -187,30 +189,33 @@ FileKind KindOfMarkup(std::string_view text) {
   return FileKind::kText;
 }
 
+bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [text](std::string_view part) { return Has(text, part); });
+}
+
+// Kinds that are read come first: their files may name kinds that are not.
 FileKind KindOfJson(std::string_view text) {
-  if (Has(text, "Comm.byteps") || Has(text, "byteps.gradient")) return FileKind::kBytePsTimeline;
-  for (const std::string_view key :
-       {"start_time_since_epoch_in_micros"sv, "NEGOTIATE_"sv, "\"CYCLE_START\""sv}) {
-    if (Has(text, key)) return FileKind::kHorovodTimeline;
-  }
+  if (HasAny(text, {"start_time_since_epoch_in_micros", "NEGOTIATE_", "\"CYCLE_START\""}))
+    return FileKind::kHorovodTimeline;
   if (Has(text, "\"workload_graph\"")) return FileKind::kChakraJson;
   if (Has(text, "\"schema\"") && Has(text, "\"nodes\"")) return FileKind::kPyTorchExecutionTrace;
-  for (const std::string_view key :
-       {"\"schemaVersion\""sv, "\"deviceProperties\""sv, "\"cpu_op\""sv, "\"distributedInfo\""sv,
-        "\"aten::"sv, "\"ProfilerStep#"sv}) {
-    if (Has(text, key)) return FileKind::kPyTorchTrace;
-  }
-  for (const std::string_view name : {"\"/host:CPU\""sv, "\"XLA Ops\""sv, "\"XLA Modules\""sv}) {
-    if (Has(text, "\"traceEvents\"") && Has(text, name)) return FileKind::kXPlane;
-  }
-  if (Has(text, "\"traceEvents\"") && Has(text, "\"cpu/0\"") && Has(text, "\"process_name\""))
+  if (HasAny(text, {"\"schemaVersion\"", "\"deviceProperties\"", "\"cpu_op\"",
+                    "\"distributedInfo\"", "\"aten::", "\"ProfilerStep#"}))
+    return FileKind::kPyTorchTrace;
+  if (HasAny(text, {"Comm.byteps", "byteps.gradient", "\"pid\": \"Comm.", "\"pid\":\"Comm."}))
+    return FileKind::kBytePsTimeline;
+  if (Has(text, "\"rocprofiler-sdk-tool\"") || (Has(text, "\"BeginNs\"") && Has(text, "\"EndNs\"")))
+    return FileKind::kRocprof;
+  const bool has_events = Has(text, "\"traceEvents\"");
+  if (has_events && HasAny(text, {"\"/host:CPU\"", "\"XLA Ops\"", "\"XLA Modules\""}))
+    return FileKind::kXPlane;
+  if (has_events && HasAny(text, {"\"cpu/0\"", "\"gpu/0\"", "\"MXNET_C_API\""}))
     return FileKind::kMxnetTimeline;
-  if (Has(text, "\"traceEvents\"") || (Has(text, "\"ph\"") && Has(text, "\"pid\"")))
-    return FileKind::kTimeline;
-  for (const std::string_view key : {"\"batchSize\""sv, "\"batch_size\""sv, "\"sizeBytes\""sv,
-                                     "\"waitingFor\""sv, "\"parameterServers\""sv}) {
-    if (Has(text, key)) return FileKind::kProfileJson;
-  }
+  if (has_events || (Has(text, "\"ph\"") && Has(text, "\"pid\""))) return FileKind::kTimeline;
+  if (HasAny(text, {"\"batchSize\"", "\"batch_size\"", "\"sizeBytes\"", "\"waitingFor\"",
+                    "\"parameterServers\""}))
+    return FileKind::kProfileJson;
   // From micro-batch, tensor width and layer to times, as Sailor writes.
   const size_t first = text.find_first_not_of(" \t\r\n", 1);
   const bool is_number = first != std::string_view::npos && first + 1 < text.size() &&
@@ -226,10 +231,8 @@ FileKind KindOfText(std::string_view text) {
     if (StartsWith(text, field) || Has(text, std::string("\n").append(field)))
       return FileKind::kProfileText;
   }
-  for (const std::string_view mark :
-       {"algbw   busbw"sv, "# OSU MPI"sv, "MPI Benchmarks"sv, "#bytes #repetitions"sv}) {
-    if (Has(text, mark)) return FileKind::kBenchmark;
-  }
+  if (HasAny(text, {"algbw   busbw", "# OSU MPI", "MPI Benchmarks", "#bytes #repetitions"}))
+    return FileKind::kBenchmark;
   const std::string_view line = text.substr(0, text.find('\n'));
   return Has(line, "\t") || Has(line, ",") ? FileKind::kTable : FileKind::kText;
 }
@@ -273,7 +276,7 @@ std::string_view TextOf(FileKind kind) {
 
 std::string RefusalOf(FileKind kind) {
   if (kind == FileKind::kEmpty) return "the file is empty";
-  if (kind < FileKind::kZeros) return "";
+  if (kind < FileKind::kXPlane) return "";
   std::string refusal("the file is ");
   refusal.append(TextOf(kind));
   switch (kind) {
@@ -292,6 +295,7 @@ std::string RefusalOf(FileKind kind) {
     case FileKind::kXPlane:
     case FileKind::kBytePsTimeline:
     case FileKind::kMxnetTimeline:
+    case FileKind::kRocprof:
       return refusal.append(
           ", which is not read: record with PyTorch's profiler, Horovod's timeline or RunMetadata "
           "of TensorFlow, or write the layers' times as text (--format layers)");
@@ -306,7 +310,7 @@ std::string NotNumberIn(std::string_view json) {
     if (json[i] == '"') is_within = !is_within;
     if (is_within && json[i] == '\\') ++i;
     if (is_within || i >= json.size()) continue;
-    for (const std::string_view word : {"NaN"sv, "Infinity"sv}) {
+    for (const std::string_view word : {"NaN"sv, "nan"sv, "Infinity"sv, "inf"sv}) {
       if (json.substr(i, word.size()) == word)
         return absl::StrCat(absl::string_view(word.data(), word.size()), " at byte ", i,
                             " is not a number of JSON");

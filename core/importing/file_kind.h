@@ -34,6 +34,7 @@ enum class FileKind : uint8_t {
   kXPlane,          // JAX's and TensorFlow 2's profiler
   kBytePsTimeline,  // JSON of trace events
   kMxnetTimeline,   // likewise
+  kRocprof,         // JSON of ROCm's profiler, of its first or third version
   kZeros,           // zero bytes alone
   kUtf16,
   kUtf32,

@@ -42,7 +42,7 @@ std::optional<BucketMembers> FindBucketMembers(const std::vector<int64_t>& gradi
 
 namespace {
 
-constexpr int64_t kMaxPowerSgdRank = 256;
+constexpr int64_t kMaxPowerSgdRank = 64;
 
 // Elements sent at some rank; a matrix is compressed where that saves more than `least_rate`.
 int64_t PowerSgdElements(const std::vector<GradientShape>& gradients, int64_t rank,

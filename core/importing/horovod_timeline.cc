@@ -14,11 +14,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
 #include "core/importing/json_reader.h"
+#include "core/importing/step_lengths.h"
 #include "core/importing/units.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
@@ -216,6 +218,7 @@ class HorovodImport {
  private:
   absl::Status ChooseTensors();
   absl::Status FindSteps();
+  std::vector<size_t> UsualSteps(const std::vector<int64_t>& ends);
   void AddOperations(ProfileDraft& draft) const;
 
   std::vector<HorovodTensor> tensors_;
@@ -263,6 +266,34 @@ absl::Status HorovodImport::ChooseTensors() {
   return absl::OkStatus();
 }
 
+// Places of the steps that are kept, each of which lasts from where the one before has ended.
+std::vector<size_t> HorovodImport::UsualSteps(const std::vector<int64_t>& ends) {
+  constexpr int64_t kLongest = int64_t{1} << 60;
+  std::vector<int64_t> lengths;
+  for (size_t s = 1; s < ends.size(); ++s)
+    lengths.push_back(std::clamp<int64_t>(ends[s] - ends[s - 1], 0, kLongest));
+  const int64_t median = MiddleOf(lengths);
+  const int64_t longest = LongestUsual(lengths, median);
+  std::vector<size_t> usual;
+  std::vector<std::string> odd;
+  for (size_t s = kHorovodStepsLeftOut; s < ends.size(); ++s) {
+    if (lengths[s - 1] <= longest) {
+      usual.push_back(s);
+    } else {
+      odd.push_back(absl::StrFormat(
+          "step %d (%.1f times the median)", s + 1,
+          static_cast<double>(lengths[s - 1]) / static_cast<double>(std::max<int64_t>(1, median))));
+    }
+  }
+  if (!odd.empty()) {
+    AddNote(absl::StrCat("Left out: ", odd.size(), " of ", ends.size() - kHorovodStepsLeftOut,
+                         " steps that last far longer than the others, as one that evaluates, "
+                         "saves a checkpoint or waits for data does: ",
+                         absl::StrJoin(odd, ", "), "."));
+  }
+  return usual;
+}
+
 absl::Status HorovodImport::FindSteps() {
   const size_t steps = tensors_.front().uses.size();
   std::vector<int64_t> ends(steps, INT64_MIN);
@@ -271,7 +302,7 @@ absl::Status HorovodImport::FindSteps() {
   }
   std::vector<double> offsets(tensors_.size(), 0);
   double waited_ns = 0;
-  for (size_t s = kHorovodStepsLeftOut; s < steps; ++s) {
+  for (const size_t s : UsualSteps(ends)) {
     ready_ns_.emplace_back();
     int64_t last_ns = ends[s - 1];
     for (size_t t = 0; t < tensors_.size(); ++t) {

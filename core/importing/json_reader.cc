@@ -11,14 +11,19 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
+#include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
 
 namespace stepcast {
 
 namespace {
+
+// Characters that end a number or a word.
+constexpr std::string_view kWordEnds = " \t\r\n\":,[]{}";
 
 // The bytes of a JSON text for a parser that takes one after the other.
 //
@@ -60,6 +65,17 @@ class JsonBytes {
   static Iterator end() { return {}; }
   bool IsAtEnd() { return at_ == size_ && !Fill(); }
 
+  // The rest of a word that was begun, or a part of it that tells it.
+  std::string TakeWord() {
+    constexpr size_t kMostBytes = 16;
+    std::string word;
+    for (Iterator byte = begin(); word.size() < kMostBytes && !IsAtEnd(); ++byte) {
+      if (kWordEnds.find(*byte) != std::string_view::npos) break;
+      word += *byte;
+    }
+    return word;
+  }
+
   int64_t position() const { return before_ + static_cast<int64_t>(at_); }
   // The parser has taken a whole text, number or bracket.
   void EndToken() { token_from_ = position(); }
@@ -69,6 +85,13 @@ class JsonBytes {
  private:
   bool Fill() {
     if (!status_.ok()) return false;
+    if (size_ < filled_) {
+      // A value is missing here; the byte before was taken already.
+      at_ = size_ - 1;
+      buffer_[at_] = '0';
+      size_ = EndOfMissing(size_ + 1);
+      return true;
+    }
     if (position() - token_from_ > kMaxTokenBytes) {
       status_ = absl::ResourceExhaustedError(
           "a text, a number or the space between two is longer than a mebibyte");
@@ -76,94 +99,144 @@ class JsonBytes {
     }
     status_ = stop_();
     if (!status_.ok()) return false;
-    before_ += static_cast<int64_t>(size_);
-    if (size_ > 0) last_ = buffer_[size_ - 1];
-    at_ = size_ = 0;
-    // The possible begin of a missing value is held back until what follows is there.
-    size_t filled = held_.copy(buffer_.data(), buffer_.size());
+    before_ += static_cast<int64_t>(filled_);
+    at_ = size_ = filled_ = 0;
+    // A comma that is not yet decided on is held back until its next byte is there.
+    size_t there = held_.copy(buffer_.data(), buffer_.size());
     size_t read_bytes = 1;
-    while (read_bytes > 0 && filled == held_.size()) {
+    while (read_bytes > 0 && filled_ == 0) {
       const absl::StatusOr<size_t> read =
-          source_.Read(buffer_.data() + filled, buffer_.size() - filled);
+          source_.Read(buffer_.data() + there, buffer_.size() - there);
       status_ = read.status();
       if (!read.ok()) return false;
       read_bytes = *read;
-      filled += read_bytes;
-      const std::string_view text(buffer_.data(), filled);
-      held_ = text.substr(read_bytes == 0 ? filled : BeginOfMissing(text));
+      there += read_bytes;
+      filled_ = MendEscapes(there, /*is_all=*/read_bytes == 0);
+      if (read_bytes > 0) filled_ = std::min(filled_, BeginOfMissing({buffer_.data(), there}));
     }
-    GiveMissingValues(std::string_view(buffer_.data(), filled));
-    size_ = filled - held_.size();
+    held_.assign(buffer_.data() + filled_, there - filled_);
+    size_ = EndOfMissing(1);
     return size_ > 0;
   }
 
-  // PyTorch of 2024 wrote `"Process Group Description": ,`.
-  static constexpr std::string_view kMissing = "\": ,";
-  // The begin of a part of it that a text ends in; else the text's end.
+  // A backslash that begins no escape, as the paths of Windows have, becomes a slash. The result is
+  // where an escape begins that the bytes do not end; else their end.
+  size_t MendEscapes(size_t size, bool is_all) {
+    const std::string_view text(buffer_.data(), size);
+    constexpr std::string_view kEscapes = "\"\\/bfnrt";
+    constexpr size_t kDigits = 4;
+    for (size_t at = text.find('\\'); at < size; at = text.find('\\', at)) {
+      const bool has_number = at + 1 < size && text[at + 1] == 'u';
+      const size_t need = has_number ? 2 + kDigits : 2;
+      if (at + need > size && !is_all) return at;
+      const std::string_view escape = text.substr(at + 1, need - 1);
+      const bool is_escape =
+          has_number ? escape.size() == 1 + kDigits &&
+                           std::all_of(escape.begin() + 1, escape.end(),
+                                       [](unsigned char c) { return absl::ascii_isxdigit(c); })
+                     : escape.empty() || kEscapes.find(escape[0]) != std::string_view::npos;
+      if (!is_escape) buffer_[at] = '/';
+      at += is_escape ? need : 1;
+    }
+    return size;
+  }
+
+  // PyTorch of 2024 wrote `"Process Group Description": ,`, others the same without a space or at
+  // an object's end.
+  static constexpr std::string_view kSpace = " \t\r\n";
+  // The begin of what may be a part of it, with the byte before its quote, that a text ends in;
+  // else the text's end.
   static size_t BeginOfMissing(std::string_view text) {
-    for (size_t part = kMissing.size() - 1; part > 0; --part) {
-      if (text.size() >= part && text.substr(text.size() - part) == kMissing.substr(0, part))
-        return text.size() - part;
-    }
-    return text.size();
+    constexpr size_t kMostSpace = 64;
+    size_t at = text.find_last_not_of(kSpace) + 1;  // npos + 1 is 0
+    const bool has_colon = at > 0 && text[at - 1] == ':';
+    if (text.size() - at > kMostSpace || (at < text.size() && !has_colon)) return text.size();
+    if (has_colon) --at;
+    const bool has_quote = at > 0 && text[at - 1] == '"';
+    if (has_quote) --at;
+    // The end of a value is given with the bytes before it.
+    const bool has_letter = at > 0 && text[at - 1] != ',' && text[at - 1] != '}';
+    if (!has_quote && (has_colon || !has_letter)) return text.size();
+    return at - (has_letter ? 1 : 0);
   }
-  // Eight bytes at a time, since most parts of a file have none: a search for a quote or a comma
-  // stops at each.
-  static bool HasSpaceBeforeComma(std::string_view text) {
+  // True where a key's quote and colon stand before, and no value. A quote in a text has a
+  // backslash before it.
+  bool IsMissingBefore(size_t end) const {
+    const std::string_view text(buffer_.data(), end);
+    const size_t colon = text.find_last_not_of(kSpace);
+    return colon != std::string_view::npos && colon > 1 && text[colon] == ':' &&
+           text[colon - 1] == '"' && text[colon - 2] != '\\';
+  }
+  // The first place from `at` on before which a value is missing; else the end. Eight bytes at a
+  // time, since nearly all commas and braces stand behind something.
+  size_t EndOfMissing(size_t at) const {
     constexpr uint64_t kOnes = 0x0101010101010101;
-    size_t at = 0;
-    for (; at + sizeof(uint64_t) < text.size(); at += sizeof(uint64_t)) {
-      uint64_t first = 0;
-      uint64_t second = 0;
-      std::memcpy(&first, text.data() + at, sizeof(first));
-      std::memcpy(&second, text.data() + at + 1, sizeof(second));
-      const uint64_t differs = (first ^ (kOnes * ' ')) | (second ^ (kOnes * ','));
-      if (((differs - kOnes) & ~differs & (kOnes << 7)) != 0) return true;
+    const auto has = [](uint64_t bytes, char c) {  // in each byte's highest bit
+      const uint64_t differs = bytes ^ (kOnes * static_cast<uint64_t>(c));
+      return (differs - kOnes) & ~differs;
+    };
+    const auto ends = [this](size_t place) {
+      return (buffer_[place] == ',' || buffer_[place] == '}') && IsMissingBefore(place);
+    };
+    for (; at + sizeof(uint64_t) <= filled_; at += sizeof(uint64_t)) {
+      uint64_t before = 0;
+      uint64_t bytes = 0;
+      std::memcpy(&before, buffer_.data() + at - 1, sizeof(before));
+      std::memcpy(&bytes, buffer_.data() + at, sizeof(bytes));
+      const uint64_t may_end = (has(bytes, ',') | has(bytes, '}')) &
+                               (has(before, ' ') | has(before, '\n') | has(before, ':'));
+      if ((may_end & (kOnes << 7)) == 0) continue;
+      for (size_t place = at; place < at + sizeof(uint64_t); ++place) {
+        if (ends(place)) return place;
+      }
     }
-    return text.find(" ,", at) != std::string_view::npos;
-  }
-  // A key without a value becomes one with 0, in the place of the space. After its quote a text
-  // would begin, were it not the end of a key's.
-  void GiveMissingValues(std::string_view text) {
-    if (!HasSpaceBeforeComma(text)) return;
-    for (size_t at = text.find(kMissing); at != std::string_view::npos;
-         at = text.find(kMissing, at + 1)) {
-      const char before = at > 0 ? text[at - 1] : last_;
-      if (absl::ascii_isalnum(static_cast<unsigned char>(before))) buffer_[at + 2] = '0';
+    for (; at < filled_; ++at) {
+      if (ends(at)) return at;
     }
+    return filled_;
   }
 
   ByteSource& source_;
   StopCheck stop_;
   std::array<char, size_t{64} << 10> buffer_;
   size_t at_ = 0;
-  size_t size_ = 0;
+  size_t size_ = 0;     // of the buffer, up to a missing value
+  size_t filled_ = 0;   // of all of it
   int64_t before_ = 0;  // the buffer
   int64_t token_from_ = 0;
   std::string held_;
-  char last_ = 0;  // before the buffer
   absl::Status status_;
 };
 
 // A fault where `token`, as far as it was read and with what stands before it, ends in the
-// beginning of NaN or an infinity, which Python writes and JSON does not have.
+// beginning of NaN or an infinity, which Python and C write and JSON does not have, or in another
+// word. `rest`: what follows of the word.
 //
 // Control characters within a text, as PyTorch writes some names of Python functions, and bytes
 // that are not UTF-8 are others.
-std::string FaultOfToken(std::string_view token, std::string_view error) {
+std::string FaultOfToken(std::string_view token, std::string_view rest, std::string_view error) {
   if (error.find("control character") != std::string_view::npos) {
     return "a control character in a text, which JSON does not have (a known fault of PyTorch's "
            "profiler): remove it, or record without with_stack";
   }
   if (error.find("ill-formed UTF-8") != std::string_view::npos)
     return "a text with bytes that are not UTF-8, which JSON does not have: write it as UTF-8";
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  token.remove_prefix(token.find_last_not_of(kLetters) + 1);  // npos + 1 is 0
-  if (token == "N" || token == "na")
-    return "NaN, which is not a number of JSON: what wrote the file measured nothing there";
-  if (token == "I" || token == "i")
-    return "Infinity, which is not a number of JSON: what wrote the file measured nothing there";
-  return "no JSON, or one that is cut short";
+  const bool is_word = error.find("invalid literal") != std::string_view::npos ||
+                       error.find("invalid number") != std::string_view::npos;
+  token.remove_prefix(token.find_last_of(kWordEnds) + 1);  // npos + 1 is 0
+  const std::string written = std::string(token).append(rest);
+  const bool is_text = std::all_of(written.begin(), written.end(), [](char c) {
+    return absl::ascii_isprint(static_cast<unsigned char>(c));
+  });
+  if (!is_word || !is_text || rest.empty()) return "no JSON, or one that is cut short";
+  const std::string word = absl::AsciiStrToLower(written.substr(written[0] == '-' ? 1 : 0));
+  const char* const number = absl::StartsWith(word, "nan")   ? "NaN"
+                             : absl::StartsWith(word, "inf") ? "Infinity"
+                                                             : nullptr;
+  if (number == nullptr) return absl::StrCat("no JSON: ", Quoted(written), " is no value of it");
+  return absl::StrCat(number,
+                      ", which is not a number of JSON: what wrote the file measured "
+                      "nothing there");
 }
 
 }  // namespace
@@ -213,7 +286,8 @@ class JsonReader::Events {
     reader_.position_ = bytes_.position();
     reader_.ended_early_ =
         reader_.passed_over_ == 0 && reader_.MayEnd() && bytes_.IsAtEnd() && bytes_.status().ok();
-    if (!reader_.ended_early_) reader_.FailAtByte(FaultOfToken(token, error.what()));
+    if (!reader_.ended_early_)
+      reader_.FailAtByte(FaultOfToken(token, bytes_.TakeWord(), error.what()));
     return false;
   }
   // NOLINTEND(readability-identifier-naming)

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 
+#include "core/importing/pipeline_replica.h"
 #include "core/importing/pytorch_content.h"
 #include "core/importing/time_spans.h"
 #include "core/importing/units.h"
@@ -21,14 +21,6 @@ using HostKind = TraceHostEvent::Kind;
 
 constexpr size_t kWarmUp = 2;
 constexpr int64_t kLongestNs = 1'000'000'000'000'000;
-
-// "4 of 1310720 bytes".
-std::string TensorsOf(const std::map<int64_t, int64_t>& tensors) {
-  if (tensors.empty()) return "nothing";
-  return absl::StrJoin(tensors, ", ", [](std::string* out, const auto& tensor) {
-    absl::StrAppend(out, tensor.second, " of ", tensor.first, " bytes");
-  });
-}
 
 // One step's events of a rank.
 class StageStepReader {
@@ -193,52 +185,6 @@ class StageStepReader {
   size_t copies_ = 0;
   int64_t optimizer_ns_ = 0;
 };
-
-absl::Status RankFault(const PipelineRank& rank, const std::string& what) {
-  return ImportFault(rank.path, absl::StrCat("rank ", rank.rank, " ", what,
-                                             ": give the recordings of all ranks of one replica, "
-                                             "and no others"));
-}
-
-// The first and the last send one way alone, all others both ways.
-absl::Status CheckPlaces(const std::vector<PipelineRank>& ranks) {
-  const int64_t count = ranks[0].micro_batches();
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const PipelineRank& rank = ranks[i];
-    const bool is_last = i + 1 == ranks.size();
-    if ((i == 0) != (rank.input_bytes == 0))
-      return RankFault(rank, i == 0 ? "sends gradients back, with no rank before it"
-                                    : absl::StrCat("sends no gradients back, with rank ",
-                                                   ranks[i - 1].rank, " before it"));
-    if (is_last != (rank.activation_bytes == 0))
-      return RankFault(rank, is_last ? "sends activations on, with no rank behind it"
-                                     : absl::StrCat("sends no activations on, with rank ",
-                                                    ranks[i + 1].rank, " behind it"));
-    if (rank.micro_batches() != count)
-      return RankFault(
-          rank, absl::StrCat("has ", rank.micro_batches(), " micro-batches a step, and rank ",
-                             ranks[0].rank, " ", count));
-  }
-  return absl::OkStatus();
-}
-
-// What its neighbours send a rank is what it receives.
-absl::Status CheckTransfers(const std::vector<PipelineRank>& ranks) {
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const PipelineRank& rank = ranks[i];
-    std::map<int64_t, int64_t> sent;
-    if (i > 0) sent[ranks[i - 1].activation_bytes] += rank.micro_batches();
-    if (i + 1 < ranks.size()) sent[ranks[i + 1].input_bytes] += rank.micro_batches();
-    if (sent != rank.received)
-      return RankFault(rank, absl::StrCat("receives ", TensorsOf(rank.received),
-                                          " a step, and its neighbours send it ", TensorsOf(sent)));
-    if (i > 0 && rank.input_bytes != ranks[i - 1].activation_bytes)
-      return RankFault(
-          rank, absl::StrCat("sends gradients of ", rank.input_bytes, " bytes back, and rank ",
-                             ranks[i - 1].rank, " activations of ", ranks[i - 1].activation_bytes));
-  }
-  return absl::OkStatus();
-}
 
 // Keeps the steps that all ranks have.
 absl::Status MatchSteps(std::vector<PipelineRank>& ranks) {
@@ -406,7 +352,9 @@ absl::StatusOr<PipelineRank> ReadPipelineRank(const PyTorchTrace& trace) {
                        "pipeline only ones that compute on their hosts are read: record one "
                        "micro-batch of the whole model on one GPU, and ask for the pipeline in "
                        "the scenario");
-  PipelineRank rank{.rank = trace.rank};
+  PipelineRank rank{.rank = trace.rank, .world_size = std::max<int64_t>(trace.world_size, 0)};
+  for (const TraceGroup& group : trace.groups)
+    if (DimensionOf(group) == "pipeline") rank.stages = std::max(rank.stages, group.size);
   std::vector<const TraceHostEvent*> steps;
   for (const TraceHostEvent& event : trace.host)
     if (event.kind == HostKind::kStep) steps.push_back(&event);
@@ -429,10 +377,11 @@ absl::StatusOr<ImportedProfile> ProfileOfPipeline(std::vector<PipelineRank> rank
           ranks[i].path,
           absl::StrCat("its rank is ", ranks[i].rank < 0 ? "not known" : "another's, too",
                        ": name the file rank0.json, rank1.json, .."));
-  if (absl::Status status = CheckPlaces(ranks); !status.ok()) return status;
-  if (absl::Status status = CheckTransfers(ranks); !status.ok()) return status;
+  std::vector<std::string> doubts;
+  if (absl::Status status = CheckReplica(ranks, doubts); !status.ok()) return status;
   if (absl::Status status = MatchSteps(ranks); !status.ok()) return status;
   std::vector<std::string> notes = NotesOn(ranks);
+  notes.insert(notes.end(), doubts.begin(), doubts.end());
   double scale = 1;
   if (options.step_seconds.has_value()) {
     scale = *options.step_seconds * 1e9 / std::max(MedianStepNs(ranks), 1.0);

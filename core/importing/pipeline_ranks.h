@@ -35,6 +35,8 @@ struct PipelineRank {
 
   std::string path;  // of its recording, in faults: "recordings[2]"
   int64_t rank = -1;
+  int64_t world_size = 0;               // ranks of its job; 0: not recorded
+  int64_t stages = 0;                   // ranks of its pipeline's process group; 0: likewise
   int64_t activation_bytes = 0;         // that it hands on; 0: it is the last stage
   int64_t input_bytes = 0;              // whose gradient it hands back; 0: it is the first
   std::map<int64_t, int64_t> received;  // tensors a step, by their bytes

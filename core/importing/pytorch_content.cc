@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -17,7 +18,9 @@
 #include "absl/strings/str_split.h"
 
 #include "core/base/quoted.h"
+#include "core/importing/pytorch_buckets.h"
 #include "core/importing/recording_options.h"
+#include "core/importing/step_lengths.h"
 
 namespace stepcast {
 
@@ -63,83 +66,6 @@ bool HasAny(const std::vector<std::string>& words, std::initializer_list<const c
   });
 }
 
-// The one dimension of a replica that a group is; empty: none, or several.
-std::string DimensionOf(const TraceGroup& group) {
-  const std::vector<std::string> words = WordsOf(group);
-  std::vector<std::string> dimensions;
-  if (HasAny(words, {"tensor", "tp", "etp"})) dimensions.emplace_back("tensor");
-  if (HasAny(words, {"pipeline", "pp"})) dimensions.emplace_back("pipeline");
-  if (HasAny(words, {"context", "cp", "sp", "sequence"})) dimensions.emplace_back("context");
-  if (HasAny(words, {"expert", "ep"})) dimensions.emplace_back("expert");
-  if (dimensions.empty() && group.description.empty()) return group.name;
-  return dimensions.size() == 1 ? dimensions.front() : "";
-}
-
-// Gradients to which all-reduces add up.
-struct BucketMatch {
-  std::vector<size_t> sent;  // places of the all-reduces
-};
-
-// The all-reduces of a group (-1: of any), of whole numbers or not, that consecutive gradients add
-// up to, in order, up to the last one. None where they do not, or where sizes are not known.
-// Gradients before them are those of micro-steps that only accumulate, of which there are as many
-// again, or were all that were left over. Cost: linear in the all-reduces, times at most
-// kMostPlaces.
-std::optional<BucketMatch> MatchOf(const StepContent& content, int32_t group,
-                                   bool are_whole = false) {
-  constexpr int64_t kMostElements = int64_t{1} << 36;
-  constexpr size_t kMostPlaces = 64;
-  struct Node {
-    size_t gradient;
-    int64_t after;  // the node that was before it, from the end; -1: none
-    size_t sent;
-  };
-  std::vector<int64_t> until(1, 0);
-  for (const Gradient& gradient : content.gradients) {
-    if (gradient.elements < 1 || gradient.elements > kMostElements) return std::nullopt;
-    until.push_back(until.back() + gradient.elements);
-  }
-  std::vector<Node> nodes = {{.gradient = content.gradients.size(), .after = -1, .sent = 0}};
-  std::vector<size_t> reached = {0};
-  size_t candidates = 0;
-  for (size_t i = content.end_bucket; i-- > content.first_bucket;) {
-    const SentTensor& tensor = content.sent[i];
-    if (tensor.kind != Collective::kAllReduce || tensor.is_whole != are_whole ||
-        tensor.elements < 1 || tensor.elements > kMostElements ||
-        (group >= 0 && tensor.group != group))
-      continue;
-    ++candidates;
-    const size_t before = reached.size();
-    for (size_t k = 0; k < before && reached.size() < kMostPlaces; ++k) {
-      const size_t gradient = nodes[reached[k]].gradient;
-      const auto begin =
-          std::lower_bound(until.begin(), until.end(), until[gradient] - tensor.elements);
-      if (begin == until.end() || *begin != until[gradient] - tensor.elements) continue;
-      const auto at = static_cast<size_t>(begin - until.begin());
-      if (std::any_of(reached.begin(), reached.end(),
-                      [&](size_t node) { return nodes[node].gradient == at; }))
-        continue;
-      nodes.push_back({.gradient = at, .after = static_cast<int64_t>(reached[k]), .sent = i});
-      reached.push_back(nodes.size() - 1);
-    }
-  }
-  const size_t best = *std::min_element(reached.begin(), reached.end(), [&](size_t a, size_t b) {
-    return nodes[a].gradient < nodes[b].gradient;
-  });
-  BucketMatch match;
-  for (auto node = static_cast<int64_t>(best); nodes[static_cast<size_t>(node)].after >= 0;
-       node = nodes[static_cast<size_t>(node)].after)
-    match.sent.push_back(nodes[static_cast<size_t>(node)].sent);
-  const size_t skipped = nodes[best].gradient;
-  const size_t taken = content.gradients.size() - skipped;
-  if (taken == 0) return std::nullopt;
-  const int64_t bytes = until.back() - until[skipped];
-  const bool is_again =
-      skipped % taken == 0 && until[skipped] == static_cast<int64_t>(skipped / taken) * bytes;
-  if (!is_again && match.sent.size() != candidates) return std::nullopt;
-  return match;
-}
-
 class StepContentFinder {
  public:
   StepContentFinder(const PyTorchTrace& trace, const std::string& gradient_group,
@@ -149,19 +75,21 @@ class StepContentFinder {
   absl::StatusOr<std::vector<StepContent>> Find() {
     absl::Status status = CheckReadable();
     if (status.ok()) status = ChooseSteps();
+    if (status.ok()) LeaveOutCutSteps();
     if (status.ok()) status = KeepAlike();
     if (status.ok()) status = ChooseGroup();
     if (status.ok()) status = CheckKinds();
     if (!status.ok()) return status;
-    PutInOrder();
-    ChooseBuckets();
+    ChooseBuckets(contents_);
     NoteOthers();
     return std::move(contents_);
   }
 
  private:
   absl::Status CheckReadable() const;
+  void JoinMicroSteps(std::vector<TraceHostEvent>& steps);
   absl::Status ChooseSteps();
+  void LeaveOutCutSteps();
   StepContent ContentOf(const TraceHostEvent& step) const;
   static void FindBuckets(StepContent& content);
   absl::Status KeepAlike();
@@ -170,8 +98,6 @@ class StepContentFinder {
   bool IsInner(const SentTensor& tensor, int32_t chosen) const;
   absl::Status ChooseGroup();
   absl::Status CheckKinds() const;
-  void PutInOrder();
-  void ChooseBuckets();
   void NoteOthers();
   std::string NameOfGroup(int32_t group) const;
 
@@ -180,6 +106,7 @@ class StepContentFinder {
   std::vector<std::string>& notes_;
   std::vector<StepContent> contents_;
   std::vector<std::string> left_out_;
+  size_t warm_up_ = kStepsLeftOut;
 };
 
 absl::Status StepContentFinder::CheckReadable() const {
@@ -203,6 +130,8 @@ absl::Status StepContentFinder::CheckReadable() const {
   if (!has_steps) missing.emplace_back("no ProfilerStep");
   if (!has_gradients)
     missing.emplace_back("no torch::autograd::AccumulateGrad, so no step of it trains");
+  if (trace_.device.empty() && trace_.names_devices)
+    missing.emplace_back("nothing that ran on the GPU that it names");
   if (!missing.empty() && has_gradients && !has_shapes) missing.emplace_back("no shapes");
   if (!missing.empty()) {
     return ContentFault(absl::StrCat(
@@ -212,62 +141,83 @@ absl::Status StepContentFinder::CheckReadable() const {
         "schedule=schedule(wait=5, warmup=3, active=12), record_shapes=True), and call p.step() "
         "after each"));
   }
-  if (trace_.device.empty() && trace_.names_devices) {
-    return ContentFault(
-        "it names a GPU and has nothing that ran on it: record with ProfilerActivity.CUDA among "
-        "the activities");
-  }
   return absl::OkStatus();
 }
 
-int64_t MiddleOf(std::vector<int64_t> values) {
-  const auto half = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), half, values.end());
-  return *half;
-}
-
-// A step that is longer is beyond the usual variation, and by so much that a step more or less is
-// seen. Of few steps the usual one is not known.
-int64_t LongestUsual(const std::vector<int64_t>& lengths, int64_t median) {
-  constexpr size_t kFewSteps = 4;
-  constexpr int64_t kFarDeviations = 12;
-  constexpr int64_t kFarLengths = 2;
-  if (lengths.size() < kStepsLeftOut + kFewSteps) return INT64_MAX;
-  std::vector<int64_t> deviations;
-  for (const int64_t length : lengths) deviations.push_back(std::abs(length - median));
-  return std::max(
-      kFarLengths * median,
-      median + kFarDeviations * std::min(kLongest / kFarDeviations, MiddleOf(deviations)));
+// Steps of which every k-th alone updates, or, where that was not recorded, sends gradients, become
+// one step for each of these, with the micro-steps before it that only accumulate. The others stay
+// as they are.
+void StepContentFinder::JoinMicroSteps(std::vector<TraceHostEvent>& steps) {
+  std::vector<size_t> ends;
+  bool has_optimizer = false;
+  std::vector<StepContent> contents;
+  for (const TraceHostEvent& step : steps) {
+    const StepContent& content = contents.emplace_back(ContentOf(step));
+    if (content.gradients.empty()) return;
+    has_optimizer = has_optimizer || content.optimizer.has_value();
+  }
+  for (size_t i = 0; i < contents.size(); ++i) {
+    const bool is_sent = contents[i].first_bucket < contents[i].end_bucket;
+    const bool is_end = has_optimizer ? contents[i].optimizer.has_value() : is_sent;
+    if (is_end) ends.push_back(i);
+    if (!is_end && is_sent) return;
+  }
+  if (ends.size() < 2) return;
+  const size_t micro_steps = ends[1] - ends[0];
+  const size_t left = steps.size() - 1 - ends.back();
+  bool are_regular = micro_steps > 1 && ends[0] < micro_steps && left < micro_steps;
+  for (size_t i = 1; i < ends.size(); ++i)
+    are_regular = are_regular && ends[i] - ends[i - 1] == micro_steps;
+  if (!are_regular) return;
+  std::vector<TraceHostEvent> joined;
+  for (const size_t end : ends) {
+    // The first two warm up.
+    if (end + 1 < kStepsLeftOut + micro_steps) continue;
+    joined.push_back(steps[end]);
+    joined.back().start_ns = steps[end + 1 - micro_steps].start_ns;
+  }
+  if (joined.empty()) return;
+  notes_.push_back(absl::StrCat(
+      "Joined: each ", micro_steps, " ProfilerSteps are one step, since every ",
+      micro_steps == 2   ? "2nd"
+      : micro_steps == 3 ? "3rd"
+                         : absl::StrCat(micro_steps, "th"),
+      " alone ", has_optimizer ? "has an optimizer" : "sends gradients",
+      " (no_sync); the batch size is of all ", micro_steps,
+      " together. Left out: ", steps.size() - micro_steps * joined.size(),
+      " ProfilerSteps of joined ones that warm up, or were not recorded to their end."));
+  steps = std::move(joined);
+  warm_up_ = 0;
 }
 
 absl::Status StepContentFinder::ChooseSteps() {
-  std::vector<const TraceHostEvent*> steps;
-  std::vector<int64_t> lengths;
-  for (const TraceHostEvent& event : trace_.host) {
-    if (event.kind != EventKind::kStep) continue;
-    steps.push_back(&event);
-    lengths.push_back(event.end_ns - event.start_ns);
-  }
+  std::vector<TraceHostEvent> steps;
+  std::copy_if(trace_.host.begin(), trace_.host.end(), std::back_inserter(steps),
+               [](const TraceHostEvent& event) { return event.kind == EventKind::kStep; });
   if (steps.size() <= kStepsLeftOut) {
     return ContentFault(
         absl::StrCat("it has ", steps.size(), " ProfilerStep", steps.size() == 1 ? "" : "s",
                      ", of which the first two are left out: record at least three, better twelve "
                      "(schedule(wait=5, warmup=3, active=12))"));
   }
+  JoinMicroSteps(steps);
+  std::vector<int64_t> lengths;
+  lengths.reserve(steps.size());
+  for (const TraceHostEvent& step : steps) lengths.push_back(step.end_ns - step.start_ns);
   const int64_t median = MiddleOf(lengths);
   const int64_t longest = LongestUsual(lengths, median);
   size_t long_steps = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
-    const int64_t length = steps[i]->end_ns - steps[i]->start_ns;
+    const int64_t length = lengths[i];
     const bool is_short = length < median / 2;
     const bool is_long = length > longest;
-    if (i >= kStepsLeftOut && !is_short && !is_long) {
-      contents_.push_back(ContentOf(*steps[i]));
+    if (i >= warm_up_ && !is_short && !is_long) {
+      contents_.push_back(ContentOf(steps[i]));
       continue;
     }
-    std::string name = StepName(steps[i]->number);
-    if (i >= kStepsLeftOut && is_short) name.append(" (shorter than half the median)");
-    if (i >= kStepsLeftOut && is_long) {
+    std::string name = StepName(steps[i].number);
+    if (i >= warm_up_ && is_short) name.append(" (shorter than half the median)");
+    if (i >= warm_up_ && is_long) {
       absl::StrAppendFormat(&name, " (%.1f times the median)",
                             static_cast<double>(length) / static_cast<double>(median));
       ++long_steps;
@@ -279,12 +229,45 @@ absl::Status StepContentFinder::ChooseSteps() {
         "after its first two, all its ProfilerSteps are shorter than half the median");
   if (long_steps > 0) {
     notes_.push_back(absl::StrCat(
-        "Left out: ", long_steps, " of ", steps.size() - kStepsLeftOut,
+        "Left out: ", long_steps, " of ", steps.size() - warm_up_,
         " steps that last far longer than the others, as one that evaluates, saves a checkpoint or "
         "waits for data does; where such steps belong to the job, --step-seconds gives the mean "
         "over all."));
   }
   return absl::OkStatus();
+}
+
+// A step whose last kernels the recording does not have seems shorter than it was: the last one of
+// fewer than any other has, or one of far fewer than most.
+void StepContentFinder::LeaveOutCutSteps() {
+  constexpr double kFarFewer = 0.9;
+  if (trace_.device.empty() || contents_.size() < 2) return;
+  const auto launched_before = [this](int64_t host_ns) {
+    return std::partition_point(
+        trace_.device.begin(), trace_.device.end(),
+        [host_ns](const TraceDeviceWork& work) { return work.launch_ns < host_ns; });
+  };
+  std::vector<int64_t> counts;
+  for (const StepContent& content : contents_) {
+    counts.push_back(launched_before(content.window.end_ns) -
+                     launched_before(content.window.start_ns));
+  }
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end() - 1);
+  const int64_t usual = MiddleOf(counts);
+  const int64_t least_of_last = 2 * *least - *most;
+  std::vector<StepContent> kept;
+  for (size_t i = 0; i < contents_.size(); ++i) {
+    const bool is_cut = static_cast<double>(counts[i]) < kFarFewer * static_cast<double>(usual) ||
+                        (i + 1 == contents_.size() && counts[i] < least_of_last);
+    if (is_cut) {
+      left_out_.push_back(absl::StrCat(StepName(contents_[i].number), " (", counts[i],
+                                       " kernels and copies on the GPU, most have ", usual,
+                                       ": it was not recorded to its end)"));
+    } else {
+      kept.push_back(std::move(contents_[i]));
+    }
+  }
+  contents_ = std::move(kept);
 }
 
 // Most steps have the same gradients and collectives; the others are left out.
@@ -312,6 +295,15 @@ absl::Status StepContentFinder::KeepAlike() {
   std::vector<StepContent> kept;
   for (size_t i = 0; i < contents_.size(); ++i) {
     if (of_steps[i] == usual->first) continue;
+    if (like.sent.empty() && !like.gradients.empty() &&
+        of_steps[i].gradients == usual->first.gradients &&
+        contents_[i].first_bucket < contents_[i].end_bucket) {
+      return ContentFault(absl::StrCat(
+          StepName(like.number), " and most steps send no gradients (no_sync), and ",
+          StepName(contents_[i].number),
+          " does, and not every so many steps: call p.step() once for each step of the optimizer, "
+          "after all its micro-batches"));
+    }
     std::string what =
         absl::StrCat(StepName(contents_[i].number), " (", difference(contents_[i]), ")");
     if (2 * usual->second <= contents_.size()) {
@@ -326,9 +318,11 @@ absl::Status StepContentFinder::KeepAlike() {
     if (of_steps[i] == usual->first) kept.push_back(std::move(contents_[i]));
   }
   contents_ = std::move(kept);
-  notes_.push_back(absl::StrCat("Left out: ", absl::StrJoin(left_out_, ", "),
-                                "; the first two steps warm up, and the buckets of "
-                                "DistributedDataParallel are not yet those of later ones."));
+  if (!left_out_.empty()) {
+    notes_.push_back(absl::StrCat("Left out: ", absl::StrJoin(left_out_, ", "),
+                                  "; the first two steps warm up, and the buckets of "
+                                  "DistributedDataParallel are not yet those of later ones."));
+  }
   if (contents_.front().gradients.empty()) {
     return ContentFault(absl::StrCat(StepName(contents_.front().number),
                                      " has no torch::autograd::AccumulateGrad: record steps that "
@@ -367,6 +361,8 @@ struct CollectiveEvents {
                         .group_size = sent[i]->group_size,
                         .group = sent[i]->group,
                         .is_whole = sent[i]->is_whole};
+      // A run begins whenever its thread comes to it.
+      tensor.is_of_hook = has_call || !sizes.empty();
       if (runs.size() == sent.size()) tensor.run = {runs[i]->start_ns, runs[i]->end_ns};
       tensors.push_back(tensor);
     }
@@ -422,22 +418,83 @@ void TakeOptimizer(const TraceHostEvent& event, StepContent& content) {
   content.optimizer->end_ns = std::max(content.optimizer->end_ns, event.end_ns);
 }
 
+// The functions of the backward pass that a moment is within.
+class FunctionsAround {
+ public:
+  void Take(const TraceHostEvent& event) {
+    while (!open_.empty() && open_.back()->end_ns <= event.start_ns) open_.pop_back();
+    if (event.kind == EventKind::kBackward && event.number >= 0) open_.push_back(&event);
+  }
+  int64_t sequence() const { return open_.empty() ? -1 : open_.back()->number; }
+
+ private:
+  std::vector<const TraceHostEvent*> open_;
+};
+
+// Reentrant checkpointing runs a piece of the model again with inputs of their own, whose gradients
+// are no parameters': of those within its function, the last one of each input's shape.
+void LeaveOutGradientsOfInputs(const TensorOperations& tensors, StepContent& content) {
+  absl::flat_hash_map<int64_t, const TensorOperation*> functions;
+  for (const Gradient& gradient : content.gradients) {
+    if (gradient.within >= 0) functions.try_emplace(gradient.within, nullptr);
+  }
+  if (functions.empty()) return;
+  auto operation = std::lower_bound(
+      tensors.operations.begin(), tensors.operations.end(), content.window.start_ns,
+      [](const TensorOperation& each, int64_t start_ns) { return each.start_ns < start_ns; });
+  for (; operation != tensors.operations.end() && operation->start_ns < content.backward_ns;
+       ++operation) {
+    const auto found = functions.find(operation->sequence);
+    if (found != functions.end() && operation->function >= 0) found->second = &*operation;
+  }
+  for (const auto& [sequence, function] : functions) {
+    if (function == nullptr) continue;
+    for (const int32_t place : function->shapes) {
+      if (place < 0) continue;
+      const std::vector<int64_t>& shape = tensors.shapes[static_cast<size_t>(place)];
+      int64_t elements = 1;
+      for (const int64_t size : shape)
+        elements = size > 0 && elements < kLongest / size ? elements * size : 0;
+      const auto input = std::find_if(
+          content.gradients.rbegin(), content.gradients.rend(), [&](const Gradient& gradient) {
+            return gradient.within == sequence && gradient.elements == elements && !shape.empty() &&
+                   gradient.rows == shape.front();
+          });
+      if (input != content.gradients.rend()) content.gradients.erase(std::next(input).base());
+    }
+  }
+}
+
+// Collectives that are launched while the hooks of a gradient run.
+void MarkThoseOfHooks(StepContent& content) {
+  for (SentTensor& tensor : content.sent) {
+    const auto after = std::partition_point(
+        content.gradients.begin(), content.gradients.end(),
+        [&tensor](const Gradient& gradient) { return gradient.start_ns <= tensor.launch_ns; });
+    tensor.is_of_hook = tensor.is_of_hook && after != content.gradients.begin() &&
+                        tensor.launch_ns <= std::prev(after)->end_ns;
+  }
+}
+
 StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
   StepContent content{.number = step.number, .window = {step.start_ns, step.end_ns}};
   CollectiveEvents collectives;
   const TraceHostEvent* scope = nullptr;
   AddedGradients additions;
+  FunctionsAround around;
   auto event =
       std::lower_bound(trace_.host.begin(), trace_.host.end(), step.start_ns,
                        [](const TraceHostEvent& e, int64_t start) { return e.start_ns < start; });
   for (; event != trace_.host.end() && event->start_ns < step.end_ns; ++event) {
     if (collectives.Take(*event)) continue;
     const bool is_gradient = event->kind == EventKind::kGradient;
+    around.Take(*event);
     if (is_gradient) {
       const bool in_scope = scope != nullptr && event->end_ns <= scope->end_ns;
       content.gradients.push_back({.start_ns = event->start_ns,
                                    .end_ns = in_scope ? scope->end_ns : event->end_ns,
                                    .elements = event->number,
+                                   .within = around.sequence(),
                                    .rows = event->group_size,
                                    .element_bytes = event->element_bytes});
       content.optimizer.reset();
@@ -456,6 +513,8 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
     }
   }
   content.sent = collectives.Sent();
+  LeaveOutGradientsOfInputs(trace_.tensors, content);
+  MarkThoseOfHooks(content);
   FindBuckets(content);
   return content;
 }
@@ -512,7 +571,7 @@ absl::StatusOr<int32_t> StepContentFinder::FoundGroup() const {
   if (groups.empty()) return kNoGroup;
   std::vector<int32_t> likely;
   for (const int32_t group : groups) {
-    if (MatchOf(content, group).has_value()) likely.push_back(group);
+    if (AddUpToGradients(content, group)) likely.push_back(group);
   }
   const bool is_told = !likely.empty();
   if (!is_told) likely.assign(groups.begin(), groups.end());
@@ -559,14 +618,18 @@ bool StepContentFinder::IsInner(const SentTensor& tensor, int32_t chosen) const 
   if (IsInsideReplica(group) || !gradient_group_.empty()) return true;
   return chosen != kNoGroup &&
          (tensor.kind == Collective::kAllReduce || tensor.kind == Collective::kBroadcast ||
-          (group.description.empty() && MatchOf(contents_.front(), chosen).has_value()));
+          (group.description.empty() && AddUpToGradients(contents_.front(), chosen)));
 }
 
 absl::Status StepContentFinder::CheckKinds() const {
   for (const StepContent& content : contents_) {
+    // A gather of the group that all-reduces gradients is no shard of the model.
+    const bool are_whole = AddUpToGradients(content, content.group);
     const auto other =
-        std::find_if(content.sent.begin(), content.sent.end(), [](const SentTensor& tensor) {
-          return tensor.kind != Collective::kAllReduce && tensor.kind != Collective::kBroadcast;
+        std::find_if(content.sent.begin(), content.sent.end(), [&](const SentTensor& tensor) {
+          return tensor.kind != Collective::kAllReduce && tensor.kind != Collective::kBroadcast &&
+                 !(are_whole && tensor.kind == Collective::kAllGather && tensor.elements >= 0 &&
+                   tensor.group == content.group);
         });
     const bool is_known = other != content.sent.end();
     // Sends and receives whose groups are recorded are among what was sent.
@@ -584,104 +647,10 @@ absl::Status StepContentFinder::CheckKinds() const {
   return absl::OkStatus();
 }
 
-// Maps of unused parameters after the last bucket, beside which they run, and the last gradient;
-// and all steps as the first, where threads ran what was launched one after the other in another
-// order.
-void StepContentFinder::PutInOrder() {
-  std::vector<SentTensor> usual;
-  for (StepContent& content : contents_) {
-    const auto begin = content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket);
-    const auto end = content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket);
-    std::vector<int64_t> launches;
-    const auto others = std::stable_partition(begin, end, [](const SentTensor& tensor) {
-      return tensor.kind != Collective::kAllReduce || !tensor.is_whole;
-    });
-    for (auto each = begin; each != others; ++each) launches.push_back(each->launch_ns);
-    for (auto each = others; each != end && !launches.empty(); ++each) {
-      each->launch_ns =
-          std::max({each->launch_ns, launches.back() + 1, content.gradients.back().end_ns});
-    }
-    if (usual.empty()) usual = content.sent;
-    std::vector<SentTensor> ordered;
-    for (const SentTensor& like : usual) {
-      const auto same =
-          std::find_if(content.sent.begin(), content.sent.end(), [&like](const SentTensor& each) {
-            return each.kind == like.kind && each.elements == like.elements &&
-                   each.group == like.group && each.is_whole == like.is_whole;
-          });
-      if (same == content.sent.end()) break;
-      ordered.push_back(*same);
-      content.sent.erase(same);
-    }
-    ordered.insert(ordered.end(), content.sent.begin(), content.sent.end());
-    content.sent = std::move(ordered);
-    for (size_t i = 0; i < launches.size(); ++i)
-      content.sent[content.first_bucket + i].launch_ns = launches[i];
-  }
-}
-
-void StepContentFinder::ChooseBuckets() {
-  const StepContent& content = contents_.front();
-  std::vector<bool> is_bucket(content.sent.size(), false);
-  std::optional<BucketMatch> match = MatchOf(content, -1);
-  const bool are_all_whole =
-      std::all_of(content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket),
-                  content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket),
-                  [](const SentTensor& tensor) { return tensor.is_whole; });
-  // A hook sends them so that makes whole numbers of gradients.
-  if (are_all_whole) match = MatchOf(content, -1, true);
-  if (match) {
-    for (const size_t i : match->sent) is_bucket[i] = true;
-  } else {
-    const auto has_size = [](const SentTensor& tensor) { return tensor.elements >= 0; };
-    const auto first = content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket);
-    const auto end = content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket);
-    const bool are_sizes_known = std::any_of(first, end, has_size);
-    const bool has_scalar =
-        std::any_of(content.gradients.begin(), content.gradients.end(),
-                    [](const Gradient& gradient) { return gradient.elements == 1; });
-    int64_t last_ns = INT64_MIN;  // the last bucket's launch
-    for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
-      const SentTensor& tensor = content.sent[i];
-      const bool is_scalar = tensor.elements == 1 && !has_scalar;
-      if (tensor.kind != Collective::kAllReduce || tensor.is_whole || is_scalar ||
-          tensor.elements == 0 || has_size(tensor) != are_sizes_known)
-        continue;
-      // Without sizes, one that is launched after no gradient has none.
-      const bool has_gradient = std::any_of(
-          content.gradients.begin(), content.gradients.end(), [&](const Gradient& gradient) {
-            return gradient.start_ns > last_ns && gradient.start_ns <= tensor.launch_ns;
-          });
-      if (!are_sizes_known && !has_gradient) continue;
-      last_ns = tensor.launch_ns;
-      is_bucket[i] = true;
-    }
-  }
-  for (StepContent& each : contents_) {
-    for (size_t i = 0; i < each.sent.size(); ++i) each.sent[i].is_bucket = is_bucket[i];
-  }
-}
-
 void StepContentFinder::NoteOthers() {
   const StepContent& content = contents_.front();
-  std::vector<std::string> others;
-  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
-    const SentTensor& tensor = content.sent[i];
-    if (tensor.is_bucket || tensor.kind != Collective::kAllReduce || tensor.elements == 0) continue;
-    others.push_back(absl::StrCat(tensor.bytes(), " bytes",
-                                  tensor.is_whole
-                                      ? " (whole numbers, as a map of unused parameters)"
-                                  : tensor.elements < 0 ? " (its size was not recorded)"
-                                                        : ""));
-  }
-  if (!others.empty()) {
-    notes_.push_back(absl::StrCat(
-        "Found beside the buckets, and no gradients: ", others.size(), " all-reduce",
-        others.size() == 1 ? "" : "s", " a step of ",
-        absl::StrJoin(others.begin(),
-                      others.begin() + std::min<ptrdiff_t>(8, others.end() - others.begin()), ", "),
-        others.size() > 8 ? ", ..." : "", "; they stay collectives of their own."));
-  }
+  if (std::string note = NoteOfOtherAllReduces(content); !note.empty())
+    notes_.push_back(std::move(note));
   std::map<int32_t, std::pair<size_t, int64_t>> inner;
   for (const SentTensor& tensor : content.inner) {
     auto& [count, bytes] = inner[tensor.group];
@@ -718,6 +687,17 @@ bool IsInsideReplica(const TraceGroup& group) {
   const std::vector<std::string> words = WordsOf(group);
   return !HasAny(words, {"dp", "ddp", "data", "replicate", "fsdp", "shard"}) &&
          HasAny(words, {"tp", "pp", "cp", "ep", "sp", "etp", "model", "mp"});
+}
+
+std::string DimensionOf(const TraceGroup& group) {
+  const std::vector<std::string> words = WordsOf(group);
+  std::vector<std::string> dimensions;
+  if (HasAny(words, {"tensor", "tp", "etp"})) dimensions.emplace_back("tensor");
+  if (HasAny(words, {"pipeline", "pp"})) dimensions.emplace_back("pipeline");
+  if (HasAny(words, {"context", "cp", "sp", "sequence"})) dimensions.emplace_back("context");
+  if (HasAny(words, {"expert", "ep"})) dimensions.emplace_back("expert");
+  if (dimensions.empty() && group.description.empty()) return group.name;
+  return dimensions.size() == 1 ? dimensions.front() : "";
 }
 
 int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients) {

@@ -20,6 +20,7 @@ struct Gradient {
   int64_t start_ns = 0;
   int64_t end_ns = 0;     // of the hooks, too
   int64_t elements = -1;  // -1: not recorded
+  int64_t within = -1;    // the function that a backward pass within it came in; -1: none
   int32_t rows = 0;       // its first dimension; 0: not recorded
   int16_t element_bytes = 0;
 };
@@ -30,12 +31,13 @@ struct SentTensor {
   int64_t launch_ns = 0;
   int64_t elements = -1;
   int16_t element_bytes = 0;
-  int32_t group_size = 0;  // 0: not recorded
-  int32_t group = -1;      // its place in the trace's; -1: not recorded
-  bool is_whole = false;   // of whole numbers
-  bool is_bucket = false;  // of gradients
-  size_t place = 0;        // among the step's collectives, in the order of their launches
-  TimeSpan run;            // empty: not recorded
+  int32_t group_size = 0;   // 0: not recorded
+  int32_t group = -1;       // its place in the trace's; -1: not recorded
+  bool is_whole = false;    // of whole numbers
+  bool is_of_hook = false;  // launched while a gradient's hooks ran
+  bool is_bucket = false;   // of gradients
+  size_t place = 0;         // among the step's collectives, in the order of their launches
+  TimeSpan run;             // empty: not recorded
 
   // At least 1; of one whose size was not recorded those of a scalar.
   int64_t bytes() const {
@@ -58,8 +60,8 @@ struct StepContent {
   int64_t number = 0;
   TimeSpan window;
   std::vector<Gradient> gradients;
-  // By launch, but for maps of unused parameters, which are after all buckets. Without those of
-  // other groups, which stay in the computation.
+  // In the order of the first step's launches, but for maps of unused parameters, which are after
+  // all buckets. Without those of other groups, which stay in the computation.
   std::vector<SentTensor> sent;
   std::vector<TimeSpan> copies;  // out of the buckets
   std::optional<TimeSpan> optimizer;
@@ -77,6 +79,10 @@ struct StepContent {
 // "ProfilerStep#7".
 std::string StepName(int64_t number);
 
+// "tensor", "pipeline", "context" or "expert": the one dimension of a replica that a group is;
+// empty: none, or several.
+std::string DimensionOf(const TraceGroup& group);
+
 // By its description, as Megatron, DeepSpeed and torchtitan write it, a group inside a replica.
 bool IsInsideReplica(const TraceGroup& group);
 
@@ -84,12 +90,14 @@ bool IsInsideReplica(const TraceGroup& group);
 // `gradients`; 1 where it has none.
 int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients);
 
-// Leaves out the first two steps, those of an unusual length, and those that differ from most in
-// their gradients or collectives, and notes it. Of all-reduces those are buckets that are of the
-// gradients' group and not of whole numbers, and that gradients add up to, where that is known; all
-// others are collectives of their own. `gradient_group`: the name or description of the gradients'
-// group; empty: found. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording`, with what
-// to record instead, or at `data_parallel_group` where the trace has no such group.
+// Leaves out the first two steps, those of an unusual length, those whose kernels were not recorded
+// to their end, and those that differ from most in their gradients or collectives, and notes it.
+// Micro-steps of which only every k-th sends gradients, or updates, are one step together. Of
+// all-reduces those are buckets that are of the gradients' group and not of whole numbers, and that
+// gradients add up to, where that is known; all others are collectives of their own.
+// `gradient_group`: the name or description of the gradients' group; empty: found. Failure:
+// INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording`, with what to record instead, or at
+// `data_parallel_group` where the trace has no such group.
 absl::StatusOr<std::vector<StepContent>> FindStepContents(const PyTorchTrace& trace,
                                                           const std::string& gradient_group,
                                                           std::vector<std::string>& notes);

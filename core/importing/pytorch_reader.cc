@@ -361,6 +361,7 @@ class PyTorchReader : public JsonReader {
       return KeepHost(HostKind::kStep);
     }
     if (StartsWithAny(name, {"Optimizer.step#"})) return KeepHost(HostKind::kOptimizer);
+    if (StartsWithAny(name, {"enumerate(DataLoader)#"})) return KeepHost(HostKind::kDataLoading);
     if (HasPart(name, "ddp.reducer::copy_bucket_to_grad"))
       return KeepHost(HostKind::kCopyFromBucket);
     if (name == "record_param_comms") {

@@ -33,6 +33,7 @@ struct TraceHostEvent {
     kForwardPass,      // DistributedDataParallel.forward
     kSend,             // the annotation gloo:send: from its post until it was waited for
     kReceive,          // gloo:recv, likewise
+    kDataLoading,      // enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__
   };
 
   int64_t start_ns = 0;

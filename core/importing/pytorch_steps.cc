@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -10,10 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/importing/data_loading.h"
 #include "core/importing/gradient_buckets.h"
+#include "core/importing/pytorch_buckets.h"
 #include "core/importing/pytorch_content.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/time_spans.h"
+#include "core/model/multi_rank_recording.h"
 
 namespace stepcast {
 
@@ -66,7 +70,7 @@ absl::Status TraceFault(std::string description) {
 class TracedStepsFinder {
  public:
   TracedStepsFinder(const PyTorchTrace& trace, const TracedForm& form)
-      : trace_(trace), form_(form) {
+      : trace_(trace), form_(form), loading_(DataLoadingOf(trace)) {
     found_.has_gpu = !trace.device.empty();
   }
 
@@ -82,6 +86,7 @@ class TracedStepsFinder {
     if (status.ok()) status = AddSteps();
     if (!status.ok()) return status;
     DropEmptyPieces();
+    if (!loading_.empty()) SplitOffDataLoading(found_);
     return std::move(found_);
   }
 
@@ -97,8 +102,6 @@ class TracedStepsFinder {
   void CutLinks(const StepContent& content, StepCuts& step) const;
   bool TakeCompression(const std::vector<Gradient>& gradients,
                        const std::vector<SentTensor>& buckets, bool are_known);
-  static absl::Status CheckHook(const std::vector<Gradient>& gradients,
-                                const std::vector<int64_t>& sent);
   absl::Status ChooseUnits();
   void SendGradients(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets,
                      const BucketMembers& members);
@@ -126,6 +129,7 @@ class TracedStepsFinder {
 
   const PyTorchTrace& trace_;
   const TracedForm& form_;
+  const std::vector<TimeSpan> loading_;  // of data, on the host
   bool shows_inner_ = false;
   std::vector<StepContent> contents_;
   std::vector<std::vector<ForwardLink>> links_;  // by step; empty: not known
@@ -151,10 +155,14 @@ void TracedStepsFinder::FindSaved() {
     absl::flat_hash_set<int64_t> parameters;
     for (const Gradient& gradient : content.gradients) parameters.insert(gradient.elements);
     UndoneNodes nodes;
-    for (const BackwardNode& node : content.nodes) nodes.emplace(node.sequence, node.added);
+    std::vector<int64_t> undone_ns;
+    for (const BackwardNode& node : content.nodes) {
+      nodes.emplace(node.sequence, node.added);
+      undone_ns.push_back(node.start_ns);
+    }
     SavedTensors saved =
         FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns, nodes,
-                         parameters, content.gradients.back().start_ns);
+                         parameters, content.gradients.back().start_ns, undone_ns);
     links.push_back(saved.links);
     if (links.size() == 1 || saved.bytes > found_.saved.bytes) found_.saved = std::move(saved);
   }
@@ -364,26 +372,6 @@ void TracedStepsFinder::SendAsRecorded(const std::vector<SentTensor>& buckets, c
                                       "; other buckets cannot be asked for."));
 }
 
-// Sizes of thin matrices that follow from each other do not tell what other buckets would send.
-absl::Status TracedStepsFinder::CheckHook(const std::vector<Gradient>& gradients,
-                                          const std::vector<int64_t>& sent) {
-  std::vector<GradientShape> shapes;
-  int64_t elements = 0;
-  for (const Gradient& gradient : gradients) {
-    shapes.push_back({.rows = gradient.rows, .elements = gradient.elements});
-    elements += gradient.elements;
-  }
-  const int64_t rank = PowerSgdRank(shapes, sent);
-  if (rank == 0) return absl::OkStatus();
-  return TraceFault(absl::StrCat(
-      "its ", sent.size(), " all-reduces a step are those of PowerSGD of rank ", rank, ": ",
-      std::accumulate(sent.begin(), sent.end(), int64_t{0}), " elements for gradients of ",
-      elements,
-      ", the second part of a bucket after the first has come; record steps before "
-      "start_powerSGD_iter, or without register_comm_hook, and the gradients' buckets are "
-      "there"));
-}
-
 // False where not all gradients are compressed alike.
 bool TracedStepsFinder::TakeCompression(const std::vector<Gradient>& gradients,
                                         const std::vector<SentTensor>& buckets, bool are_known) {
@@ -432,7 +420,7 @@ absl::Status TracedStepsFinder::ChooseUnits() {
   if (!buckets.empty() && !members && !has_bucket_sizes)
     return TraceFault("its all-reduces have no sizes: record with record_shapes=True");
   if (has_shapes && !members) {
-    if (absl::Status status = CheckHook(gradients, bucket_elements); !status.ok()) return status;
+    if (absl::Status status = CheckHook(content); !status.ok()) return status;
   }
   const char* why =
       has_shapes ? "they do not add up from gradients in the order in which these became ready"
@@ -476,12 +464,10 @@ int64_t TracedStepsFinder::ReadyOf(const StepContent& content, size_t gradient) 
 
 // All-reduces of other things than gradients, and broadcasts: what follows waits for each.
 void TracedStepsFinder::CutOthers(const StepContent& content, StepCuts& step) const {
-  int counts[2] = {0, 0};
+  std::map<Collective, size_t> counts;
   for (const SentTensor& tensor : content.sent) {
-    const bool is_broadcast = tensor.kind == Collective::kBroadcast;
     if (tensor.is_bucket || tensor.elements == 0) continue;
-    std::string name =
-        absl::StrCat(is_broadcast ? "broadcast/" : "all_reduce/", counts[is_broadcast ? 1 : 0]++);
+    std::string name = NameOfCollective(tensor.kind, counts[tensor.kind]++);
     const bool is_within_backward = tensor.launch_ns >= content.backward_ns &&
                                     tensor.launch_ns < content.gradients.back().start_ns;
     PieceCut& before = step.Add(tensor.launch_ns, absl::StrCat("until_", name),
@@ -747,6 +733,7 @@ absl::Status TracedStepsFinder::TimeOnGpu(const StepContent& content,
   step.exposed_ns = LengthOf(waits);
   step.busy_ns = LengthOf(BothOf(busy, {{begin_ns, end_ns}}));
   step.span_ns = from_begin(first_ns);
+  step.first_data_ns = DataLoadingBetween(loading_, begin_ns, first_ns);
   step.host_ns =
       std::max<int64_t>(0, content.window.end_ns - content.window.start_ns - content.waited_ns);
   step.ends_ns.push_back(step.span_ns);
@@ -782,6 +769,9 @@ void TracedStepsFinder::TimeOnHost(const StepContent& content, const std::vector
     waits = UnionOf(std::move(waits));
   }
   step.exposed_ns = LengthOf(waits);
+  step.first_data_ns = DataLoadingBetween(loading_, begin_ns, cuts.front().host_ns);
+  if (cuts.size() > 1)
+    step.last_data_ns = DataLoadingBetween(loading_, cuts.end()[-2].host_ns, cuts.back().host_ns);
   LengthBefore waited(waits);
   for (const PieceCut& cut : cuts) {
     const int64_t end_ns = std::max<int64_t>(0, cut.host_ns - begin_ns) - waited.At(cut.host_ns);

@@ -45,6 +45,8 @@ struct TracedStep {
   int64_t exposed_ns = 0;        // left out: the worker waited for a collective
   int64_t busy_ns = 0;           // the GPU computed; without a GPU 0
   int64_t host_ns = 0;           // the host's own work; recordings of a GPU only
+  int64_t first_data_ns = 0;     // of the first piece, waiting for data; data_loading.h
+  int64_t last_data_ns = 0;      // of the last piece, likewise
 };
 
 // All steps have the same pieces and collectives.

@@ -51,7 +51,6 @@ class PyTorchProfile {
   std::optional<double> IdleFraction() const;
   void AddOperations(ProfileDraft& draft);
   void AddSteps(ProfileDraft& draft) const;
-  void AddBuckets(ProfileDraft& draft) const;
   std::vector<std::string> Notes(const ProfileDraft& draft) const;
   std::string PartsNote() const;
   void AddBucketNotes(std::vector<std::string>& notes) const;
@@ -139,7 +138,8 @@ void PyTorchProfile::AddOperations(ProfileDraft& draft) {
                             .parameter = collective.is_gradient && !traced_.gradient_bytes.empty()
                                              ? collective.name
                                              : "",
-                            .collective = collective.kind});
+                            .collective = collective.kind,
+                            .pass = collective.is_gradient ? Pass::kUnspecified : Pass::kOther});
     }
   }
   if (HasHostOperation())
@@ -168,27 +168,6 @@ void PyTorchProfile::AddSteps(ProfileDraft& draft) const {
     if (HasHostOperation()) step.end_ns.back() = scaled(traced.host_ns);
     draft.steps.push_back(std::move(step));
   }
-}
-
-// All-reduces of other things than gradients are buckets of their own.
-void PyTorchProfile::AddBuckets(ProfileDraft& draft) const {
-  if (traced_.bucket_bytes.empty()) return;
-  RecordedBuckets buckets{.sent_share = traced_.sent_share};
-  size_t next = 0;
-  int64_t left = 0;
-  for (const TracedCollective& collective : traced_.collectives) {
-    if (collective.kind != Collective::kAllReduce) continue;
-    if (!collective.is_gradient) {
-      buckets.sizes_bytes.push_back(collective.size_bytes);
-      continue;
-    }
-    if (left == 0) {
-      left = traced_.bucket_bytes[next++];
-      buckets.sizes_bytes.push_back(left);
-    }
-    left -= collective.size_bytes;
-  }
-  draft.buckets = std::move(buckets);
 }
 
 std::string PyTorchProfile::PartsNote() const {
@@ -398,7 +377,10 @@ absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits
                      .devices_per_worker = static_cast<int32_t>(traced_.devices_per_worker)};
   AddOperations(draft);
   AddSteps(draft);
-  AddBuckets(draft);
+  if (!traced_.bucket_bytes.empty()) {
+    draft.buckets =
+        RecordedBuckets{.sizes_bytes = traced_.bucket_bytes, .sent_share = traced_.sent_share};
+  }
   draft.device_idle_fraction = IdleFraction();
   std::vector<std::string> notes = Notes(draft);
   absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);

@@ -62,18 +62,13 @@ class ForwardPass {
               const absl::flat_hash_set<int64_t>& parameter_elements)
       : tensors_(tensors), parameter_elements_(parameter_elements) {}
 
-  // The part that an operation has in activation checkpointing.
-  enum class Again : uint8_t {
-    kNo,
-    kYes,     // it runs again in the backward pass, and keeps nothing
-    kBegins,  // likewise, and its inputs are kept until then
-  };
-
-  // `mask_bytes`: of a dropout. `read_again`: elements of inputs that are.
-  void Run(const TensorOperation& operation, int64_t mask_bytes, Again again,
+  // `mask_bytes`: of a dropout. `piece`: of those that run again in the backward pass, which keep
+  // nothing but what they read of what was there before; 0: it does not. `read_again`: elements of
+  // inputs that are.
+  void Run(const TensorOperation& operation, int64_t mask_bytes, size_t piece,
            const std::vector<int64_t>& read_again) {
     const TensorRule& rule = TensorRuleAt(operation.rule);
-    keeps_ = again == Again::kNo;
+    keeps_ = piece == 0;
     runs_.push_back({.kept_before = bytes_});
     if (rule.reads_all) {
       for (const UnreadTensor& tensor : unread_) storages_[tensor.storage].last_read_by = Place();
@@ -86,13 +81,13 @@ class ForwardPass {
       runs_.back().reads.push_back(*inputs[i]);
     }
     for (const int64_t elements : read_again) Await(inputs, operation, elements);
-    keeps_ = again != Again::kYes;
-    if (again == Again::kBegins) {
-      for (const std::optional<size_t>& input : inputs) {
-        if (input) Keep(*input);
-      }
+    if (piece != 0) ++run_again_;
+    if (std::exchange(piece_, piece) != piece) piece_begin_ = Place();
+    keeps_ = piece != 0;
+    for (const std::optional<size_t>& input : inputs) {
+      if (input && storages_[*input].made_by < piece_begin_) Keep(*input);
     }
-    keeps_ = again == Again::kNo;
+    keeps_ = piece == 0;
     const bool keeps_both = rule.keeps_if_both && inputs[0] && inputs[1];
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] && (keeps_both || (rule.keeps >> i & 1) != 0)) Keep(*inputs[i]);
@@ -109,7 +104,9 @@ class ForwardPass {
     if (keeps_both || rule.keeps != 0 || rule.keeps_output || rule.mask_bytes != 0) ++operations_;
   }
 
-  SavedTensors Saved() const { return {.bytes = bytes_, .operations = operations_}; }
+  SavedTensors Saved() const {
+    return {.bytes = bytes_, .operations = operations_, .run_again = run_again_};
+  }
 
   // The operations that begin a link, but the first, with the bytes handed on to them and those
   // kept until then.
@@ -235,17 +232,11 @@ class ForwardPass {
   // True if more is known of the shape than the number of its elements, and it is another one than
   // that of the tensor a view is of.
   bool IsSurely(const UnreadTensor& tensor, int32_t shape) const {
-    const std::vector<int64_t>& dimensions = DimensionsOf(shape);
-    switch (tensor.form) {
-      case OutputForm::kPermuted:
-        return dimensions != tensor.dimensions && Sorted(dimensions) == Sorted(tensor.dimensions);
-      case OutputForm::kView:
-      case OutputForm::kPart:
-      case OutputForm::kAny:
-        return false;
-      default:
-        return CanBe(tensor, shape, ElementsOf(shape));
-    }
+    const bool is_same = DimensionsOf(shape) == tensor.dimensions;
+    const bool is_any = tensor.form == OutputForm::kView || tensor.form == OutputForm::kPart ||
+                        tensor.form == OutputForm::kAny;
+    return !is_any && !(is_same && tensor.form == OutputForm::kPermuted) &&
+           CanBe(tensor, shape, ElementsOf(shape));
   }
 
   bool CanBe(const UnreadTensor& tensor, int32_t shape, int64_t elements) const {
@@ -277,9 +268,8 @@ class ForwardPass {
     Storage& read = storages_[storage];
     read.last_read_by = Place();
     if (read.elements < 0) read.elements = elements;
-    if (read.bytes < 0) {
+    if (read.bytes < 0)
       read.bytes = read.elements * (element_bytes > 0 ? element_bytes : kBytesOfUnknownElement);
-    }
     Count(std::exchange(read.index_bytes, 0) * read.elements);
     Known& known = known_[shape];
     std::erase(known, storage);
@@ -424,7 +414,10 @@ class ForwardPass {
   std::vector<OneRun> runs_;
   int64_t bytes_ = 0;
   int64_t operations_ = 0;
+  int64_t run_again_ = 0;
   bool keeps_ = true;  // the operation that is run
+  size_t piece_ = 0;   // its, if it runs again
+  size_t piece_begin_ = 0;
 };
 
 constexpr std::string_view kLibrary = "aten::";
@@ -465,13 +458,15 @@ bool AreAlike(const OuterOperation& a, const OuterOperation& b) {
          a.operation->shapes == b.operation->shapes;
 }
 
-// By operation of the forward pass, its part in checkpointing: those that run again in the backward
-// pass in the same order, in pieces of which the last of the forward pass comes first. The backward
-// pass itself records no sequence numbers, so that its own operations are not among them.
-std::vector<ForwardPass::Again> RunAgain(const std::vector<OuterOperation>& forward,
-                                         const std::vector<OuterOperation>& backward) {
+// Pieces by operation of the forward pass; 0: it does not run again. Those that do run again in the
+// backward pass in the same order, the last piece first, and after each the backward pass runs its
+// functions. The backward pass itself records no sequence numbers, so that its own operations are
+// not among them.
+std::vector<size_t> RunAgain(const std::vector<OuterOperation>& forward,
+                             const std::vector<OuterOperation>& backward,
+                             const std::vector<int64_t>& undone_ns) {
   constexpr size_t kMostTried = 64;
-  std::vector<ForwardPass::Again> again(forward.size(), ForwardPass::Again::kNo);
+  std::vector<size_t> again(forward.size(), 0);
   absl::flat_hash_map<int64_t, std::vector<size_t>> places;  // by rule and first shape
   const auto key = [](const OuterOperation& outer) {
     return int64_t{outer.operation->shapes[0]} * 256 + outer.operation->rule;
@@ -480,19 +475,21 @@ std::vector<ForwardPass::Again> RunAgain(const std::vector<OuterOperation>& forw
   for (size_t i = 0; i < forward.size(); ++i) places[key(forward[i])].push_back(i);
   for (size_t next = 0; next < backward.size();) {
     const std::vector<size_t>& starts = places[key(backward[next])];
+    const auto undone =
+        std::upper_bound(undone_ns.begin(), undone_ns.end(), backward[next].operation->start_ns);
+    const int64_t until_ns = undone == undone_ns.end() ? INT64_MAX : *undone;
     size_t best = 0;
     size_t longest = 0;
     for (size_t tried = 0; tried < std::min(kMostTried, starts.size()); ++tried) {
       const size_t start = starts[starts.size() - 1 - tried];
       size_t length = 0;
       while (start + length < forward.size() && next + length < backward.size() &&
-             again[start + length] == ForwardPass::Again::kNo &&
+             backward[next + length].operation->start_ns < until_ns && again[start + length] == 0 &&
              AreAlike(forward[start + length], backward[next + length]))
         ++length;
       if (length > longest) std::tie(best, longest) = std::pair(start, length);
     }
-    for (size_t i = 0; i < longest; ++i)
-      again[best + i] = i == 0 ? ForwardPass::Again::kBegins : ForwardPass::Again::kYes;
+    for (size_t i = 0; i < longest; ++i) again[best + i] = next + 1;
     next += std::max<size_t>(1, longest);
   }
   return again;
@@ -541,24 +538,21 @@ std::optional<uint8_t> RuleOfTensorOperation(std::string_view name) {
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
                               const UndoneNodes& nodes,
                               const absl::flat_hash_set<int64_t>& parameter_elements,
-                              int64_t until_ns) {
+                              int64_t until_ns, const std::vector<int64_t>& undone_ns) {
   const std::vector<OuterOperation> outer = OuterOperations(tensors, from_ns, to_ns);
-  const std::vector<ForwardPass::Again> again =
-      RunAgain(outer, OuterOperations(tensors, to_ns, until_ns));
+  const std::vector<size_t> again =
+      RunAgain(outer, OuterOperations(tensors, to_ns, until_ns), undone_ns);
   absl::flat_hash_map<int64_t, size_t> last_of;  // by sequence number
   for (size_t i = 0; i < outer.size(); ++i) last_of[outer[i].operation->sequence] = i;
   ForwardPass pass(tensors, parameter_elements);
   std::vector<const TensorOperation*> run;
-  int64_t run_again = 0;
   for (size_t i = 0; i < outer.size(); ++i) {
     const int64_t sequence = outer[i].operation->sequence;
     if (!nodes.contains(sequence) || last_of[sequence] != i) continue;
-    run_again += again[i] == ForwardPass::Again::kNo ? 0 : 1;
     run.push_back(outer[i].operation);
     pass.Run(*outer[i].operation, outer[i].mask_bytes, again[i], nodes.at(sequence));
   }
   SavedTensors saved = pass.Saved();
-  saved.run_again = run_again;
   saved.links = LinksOf(tensors, run, pass);
   return saved;
 }

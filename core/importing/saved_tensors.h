@@ -75,11 +75,13 @@ using UndoneNodes = absl::flat_hash_map<int64_t, std::vector<int64_t>>;
 // operation: a parameter, which is not counted, where one has as many elements
 // (`parameter_elements`), or a part of the batch. A concatenation, whose inputs not all versions
 // record, reads all that nothing has read yet. Operations that run again between `to_ns` and
-// `until_ns` (activation checkpointing) keep nothing but the inputs of the first one of a piece.
-// Cost: linear.
+// `until_ns` (activation checkpointing) keep nothing but what their piece reads of what was there;
+// `undone_ns`, when the backward pass ran each function, ascending, tells pieces apart. Cost:
+// linear.
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
                               const UndoneNodes& nodes,
                               const absl::flat_hash_set<int64_t>& parameter_elements,
-                              int64_t until_ns = std::numeric_limits<int64_t>::min());
+                              int64_t until_ns = std::numeric_limits<int64_t>::min(),
+                              const std::vector<int64_t>& undone_ns = {});
 
 }  // namespace stepcast

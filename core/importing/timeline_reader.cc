@@ -41,6 +41,7 @@ class TimelineReader : public JsonReader {
     inputs_of_event_.clear();
     phase_.clear();
     name_.clear();
+    not_numbers_.clear();
     has_process_ = has_start_ = false;
     return kEvent;
   }
@@ -58,6 +59,8 @@ class TimelineReader : public JsonReader {
   void Text(std::string& value) override {
     if (place() == kEvent && key() == "ph") phase_ = value;
     if (place() == kEvent && key() == "name") name_ = value;
+    if (place() == kEvent && (key() == "pid" || key() == "ts"))
+      not_numbers_.append(not_numbers_.empty() ? "" : " and ").append(key());
     if (place() == kArguments) Argument(value);
   }
 
@@ -108,7 +111,12 @@ class TimelineReader : public JsonReader {
     if (phase_ != "X") return;
     std::sort(inputs_of_event_.begin(), inputs_of_event_.end());
     for (auto& [number, input] : inputs_of_event_) event_.inputs.push_back(std::move(input));
-    if (!has_process_ || !has_start_) return FailAtByte("an event without a pid or a ts");
+    if (!has_process_ || !has_start_) {
+      return FailAtByte(not_numbers_.empty()
+                            ? "an event without a pid or a ts"
+                            : absl::StrCat("an event with a text as ", not_numbers_,
+                                           ", which the timelines of TensorFlow 1 do not have"));
+    }
     timeline_.events.push_back(std::move(event_));
     if (const auto count = static_cast<int64_t>(timeline_.events.size());
         count > kMaxEventsPerOperation * limits_.max_operations) {
@@ -122,6 +130,7 @@ class TimelineReader : public JsonReader {
   bool found_ = false;
   std::string phase_;
   std::string name_;
+  std::string not_numbers_;  // keys of the event
   bool has_process_ = false;
   bool has_start_ = false;
   int64_t inputs_ = 0;

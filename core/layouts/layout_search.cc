@@ -1,13 +1,13 @@
 #include "core/layouts/layout_search.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <array>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/model/stage_map.h"
 #include "core/pipeline/schedule.h"
@@ -25,16 +25,14 @@ constexpr size_t kMaxTried = 1000;
 constexpr int32_t kReplications = 3;
 constexpr size_t kAtOnce = 4;
 
-// The most chunks in flight of a device, by its order alone.
-int32_t PeakInFlight(const PipelineLayout& layout, int32_t device) {
-  int32_t now = 0;
-  int32_t peak = 0;
-  for (const PipelineWork& work : OrderOf(layout, device)) {
-    if (work.part == PipelinePart::kForward) peak = std::max(peak, ++now);
-    if (work.part == PipelinePart::kBackward || work.part == PipelinePart::kBackwardWeight) --now;
-  }
-  return peak;
-}
+// Numbers of chunks a device that are tried of each schedule that has them.
+constexpr size_t kChunkNumbers = 8;
+// Chance in the mean of a few runs, by which one may exceed its bound.
+constexpr double kChance = 1.01;
+// The fields of a scenario that the search chooses.
+constexpr std::array<std::string_view, 7> kChosen = {
+    "workers",         "pipeline.stages", "pipeline.micro_batches", "pipeline.schedule",
+    "pipeline.chunks", "pipeline.group",  "pipeline.cuts"};
 
 class LayoutResolver {
  public:
@@ -123,44 +121,64 @@ class LayoutResolver {
   }
 
   std::vector<PipelineSchedule> Schedules(int32_t stages) const {
-    if (!draft_.schedules.empty()) return draft_.schedules;
-    std::vector<PipelineSchedule> schedules = {PipelineSchedule::kOneForwardOneBackward};
+    constexpr PipelineSchedule kPlain = PipelineSchedule::kOneForwardOneBackward;
+    std::vector<PipelineSchedule> schedules;
+    for (const PipelineSchedule schedule : draft_.schedules)
+      if (std::find(schedules.begin(), schedules.end(), schedule) == schedules.end())
+        schedules.push_back(schedule);
+    if (schedules.empty()) {
+      schedules = {kPlain, PipelineSchedule::kInterleaved};
+      if (splits_) schedules.push_back(PipelineSchedule::kZeroBubble1);
+    }
     // One device has no bubble that another order could fill.
-    if (stages == 1) return schedules;
-    schedules.push_back(PipelineSchedule::kInterleaved);
-    if (splits_) schedules.push_back(PipelineSchedule::kZeroBubble1);
+    if (stages == 1 && std::find(schedules.begin(), schedules.end(), kPlain) != schedules.end())
+      return {kPlain};
     return schedules;
   }
 
-  void TryStages(int32_t stages) {
-    const int64_t workers = replicas_ / stages;
+  // Numbers of chunks that the layers allow, first those that divide them, the fewest first.
+  std::vector<int32_t> ChunkNumbers(PipelineSchedule schedule, int32_t stages) const {
+    if (schedule == PipelineSchedule::kZeroBubbleV) return {2};
+    if (!HasChunks(schedule) || stages == 1) return {1};
+    std::vector<int32_t> numbers;
+    for (int32_t chunks = 2; chunks <= std::min(kMaxChunks, links_ / stages); ++chunks)
+      numbers.push_back(chunks);
+    std::stable_partition(numbers.begin(), numbers.end(),
+                          [&](int32_t chunks) { return links_ % (stages * chunks) == 0; });
+    numbers.resize(std::min(numbers.size(), kChunkNumbers));
+    return numbers;
+  }
+
+  // Shardings, tried until one fits: a sharded optimizer takes as long, it is for memory.
+  std::vector<Sharding> Shardings(int64_t workers) const {
     const auto* asked = draft_.scenario.has_value()
                             ? std::get_if<AllReduceDraft>(&draft_.scenario->communication)
                             : nullptr;
-    // A sharded optimizer takes as long: it is for memory.
-    std::vector<Sharding> shardings = {Sharding::kNone};
-    if (draft_.memory_bytes > 0) shardings.push_back(Sharding::kOptimizer);
-    if (asked != nullptr && asked->sharding.has_value()) shardings = {*asked->sharding};
-    if (workers == 1 && shardings.size() > 1) shardings.pop_back();
+    if (asked != nullptr && asked->sharding.has_value()) return {*asked->sharding};
+    if (workers > 1 && query_.objective == LayoutObjective::kMinMemory)
+      return {Sharding::kOptimizer, Sharding::kNone};
+    if (workers > 1 && draft_.memory_bytes > 0) return {Sharding::kNone, Sharding::kOptimizer};
+    return {Sharding::kNone};
+  }
+
+  void TryStages(int32_t stages) {
     for (const PipelineSchedule schedule : Schedules(stages)) {
-      const bool has_chunks = schedule == PipelineSchedule::kInterleaved ||
-                              schedule == PipelineSchedule::kLoopedBreadthFirst;
-      const int32_t fixed = schedule == PipelineSchedule::kZeroBubbleV ? 2 : 1;
-      for (int32_t chunks = has_chunks ? 2 : fixed;
-           chunks <= (has_chunks ? std::min(kMaxChunks, links_ / stages) : fixed); chunks *= 2) {
-        for (const Sharding sharding : shardings) Try(stages, workers, schedule, chunks, sharding);
-        if (!has_chunks) break;
-      }
+      const std::vector<int32_t> numbers = ChunkNumbers(schedule, stages);
+      for (const int32_t chunks : numbers)
+        // A fault of the fewest is one of all.
+        if (!Try(stages, schedule, chunks) && chunks == numbers.front()) break;
     }
   }
 
-  void Try(int32_t stages, int64_t workers, PipelineSchedule schedule, int32_t chunks,
-           Sharding sharding) {
+  // False: it cannot be.
+  bool Try(int32_t stages, PipelineSchedule schedule, int32_t chunks) {
     if (query_.tried.size() + query_.refused.size() >= kMaxTried) {
       is_too_much_ = true;
-      return;
+      return false;
     }
-    TriedLayout tried{.scenario = draft_.scenario.value_or(ScenarioDraft{}), .sharding = sharding};
+    const int64_t workers = replicas_ / stages;
+    TriedLayout tried{.scenario = draft_.scenario.value_or(ScenarioDraft{}),
+                      .shardings = Shardings(workers)};
     ScenarioDraft& asked = tried.scenario;
     asked.workers = static_cast<int32_t>(workers);
     if (!asked.pipeline.has_value()) asked.pipeline.emplace();
@@ -169,22 +187,18 @@ class LayoutResolver {
     asked.pipeline->chunks = chunks;
     if (std::holds_alternative<std::monostate>(asked.communication))
       asked.communication = AllReduceDraft{};
-    if (auto* all_reduce = std::get_if<AllReduceDraft>(&asked.communication);
-        all_reduce != nullptr && sharding != Sharding::kNone)
-      all_reduce->sharding = sharding;
     const int64_t all = draft_.examples_per_step.value_or(0) / profile_.batch_size();
     asked.pipeline->micro_batches = draft_.micro_batches.value_or(
         static_cast<int32_t>(std::min<int64_t>(all / workers, INT32_MAX)));
     if (draft_.examples_per_step.has_value() && (all % workers != 0 || all < workers)) {
-      query_.refused.push_back(
-          {.pipeline = *asked.pipeline,
-           .workers = *asked.workers,
-           .sharding = sharding,
-           .reason = absl::StrCat("workers: ", workers, " cannot share ", all, " micro-batches of ",
-                                  profile_.batch_size(), " examples")});
-      return;
+      query_.refused.push_back(tried.Refused(
+          Sharding::kNone,
+          {"workers", absl::StrCat(workers, " cannot share ", all, " micro-batches of ",
+                                   profile_.batch_size(), " examples")}));
+      return false;
     }
     query_.tried.push_back(std::move(tried));
+    return LayoutFaults(query_.tried.back().layout()).empty();
   }
 
   const Profile& profile_;
@@ -206,52 +220,72 @@ class LayoutScale {
   absl::StatusOr<WeighedLayouts> Run(StopCheck stop) && {
     for (const TriedLayout& tried : query_.tried) {
       if (absl::Status status = stop(); !status.ok()) return status;
-      Weigh(tried);
+      WeighShardings(tried);
     }
     if (weighed_.candidates.empty()) return NothingFits();
-    std::stable_sort(
-        weighed_.candidates.begin(), weighed_.candidates.end(),
-        [](const LayoutCandidate& a, const LayoutCandidate& b) { return a.bound > b.bound; });
+    const bool by_memory = query_.objective == LayoutObjective::kMinMemory;
+    std::stable_sort(weighed_.candidates.begin(), weighed_.candidates.end(),
+                     [&](const LayoutCandidate& a, const LayoutCandidate& b) {
+                       if (by_memory && a.memory_bytes != b.memory_bytes)
+                         return a.memory_bytes < b.memory_bytes;
+                       return a.bound > b.bound;
+                     });
     return std::move(weighed_);
   }
 
  private:
-  // Keeps it where it fits.
-  void Weigh(const TriedLayout& tried) {
-    const auto refuse = [&](std::string reason) {
-      weighed_.refused.push_back({.pipeline = *tried.scenario.pipeline,
-                                  .workers = *tried.scenario.workers,
-                                  .sharding = tried.sharding,
-                                  .reason = std::move(reason)});
-    };
-    absl::StatusOr<Scenario> scenario =
-        ResolveRunnable(profile_, tried.scenario, nullptr, {.pipelines = true});
-    if (!scenario.ok()) {
-      const std::vector<Fault> faults = DetailsOf(scenario.status()).faults;
-      return refuse(faults.empty()
-                        ? std::string(scenario.status().message())
-                        : absl::StrCat(faults.front().field, ": ", faults.front().description));
+  // Keeps the first that fits.
+  void WeighShardings(const TriedLayout& tried) {
+    std::optional<Fault> before;
+    for (const Sharding sharding : tried.shardings) {
+      std::optional<Fault> fault = Weigh(tried, sharding);
+      if (!fault.has_value()) return;
+      if (fault != before) weighed_.refused.push_back(tried.Refused(sharding, *fault));
+      before = std::move(fault);
     }
-    const PipelineLayout& layout = scenario->pipeline->layout;
+    if (!given_.has_value() && before->field != "memory_bytes" &&
+        std::find(kChosen.begin(), kChosen.end(), before->field) == kChosen.end())
+      given_ = before;
+  }
+
+  // Keeps it where it fits, else says why not.
+  std::optional<Fault> Weigh(const TriedLayout& tried, Sharding sharding) {
+    ScenarioDraft asked = tried.scenario;
+    if (auto* all_reduce = std::get_if<AllReduceDraft>(&asked.communication);
+        all_reduce != nullptr && sharding != Sharding::kNone)
+      all_reduce->sharding = sharding;
+    absl::StatusOr<Scenario> scenario =
+        ResolveRunnable(profile_, asked, nullptr, {.pipelines = true});
+    if (!scenario.ok()) {
+      std::vector<Fault> faults = DetailsOf(scenario.status()).faults;
+      if (faults.empty()) return Fault{"", std::string(scenario.status().message())};
+      return std::move(faults.front());
+    }
     const PipelinePlan plan = PlanPipeline(profile_, *scenario);
+    weighed_.knows_memory = plan.knows_memory;
     int64_t most = 0;
     int32_t at = 0;
-    for (int32_t device = 0; device < layout.devices; ++device) {
-      const int64_t bytes = DeviceMemory(plan, *scenario, device, PeakInFlight(layout, device));
+    for (int32_t device = 0; device < scenario->pipeline->layout.devices; ++device) {
+      const auto bytes = static_cast<int64_t>(MemoryOfDevice(plan, *scenario, device).bytes());
       if (bytes <= most) continue;
       most = bytes;
       at = device;
     }
     if (query_.memory_bytes > 0 && most > query_.memory_bytes) {
       if (nearest_bytes_ == 0 || most < nearest_bytes_) nearest_bytes_ = most;
-      return refuse(absl::StrCat("memory_bytes: device ", at, " needs ", most, " of ",
-                                 query_.memory_bytes, " bytes"));
+      return Fault{"memory_bytes", absl::StrCat("device ", at, " needs ", AtLeast(), most, " of ",
+                                                query_.memory_bytes, " bytes")};
     }
     const double bound = MostStepsPerSecond(plan, *scenario) *
                          static_cast<double>(scenario->ExamplesPerStep(profile_));
-    weighed_.candidates.push_back(
-        {.scenario = *std::move(scenario), .memory_bytes = most, .bound = bound});
+    weighed_.candidates.push_back({.scenario = *std::move(scenario),
+                                   .refused = tried.Refused(sharding, {}),
+                                   .memory_bytes = most,
+                                   .bound = bound});
+    return std::nullopt;
   }
+
+  const char* AtLeast() const { return weighed_.knows_memory ? "" : "at least "; }
 
   absl::Status NothingFits() {
     const std::string said =
@@ -259,33 +293,132 @@ class LayoutScale {
             ? std::string("no layout was tried")
             : absl::StrCat(weighed_.refused.size(),
                            " refused, the first: ", weighed_.refused.front().reason);
+    Fault fault{"devices", absl::StrCat("no layout of them can be: ", said)};
+    if (given_.has_value()) fault = {absl::StrCat("scenario.", given_->field), given_->description};
     if (nearest_bytes_ > 0)
-      return FaultsError("REQUEST_INVALID",
-                         {{"memory_bytes", absl::StrCat(query_.memory_bytes,
-                                                        " fits no layout: the one that needs least "
-                                                        "needs ",
-                                                        nearest_bytes_, " a device")}});
-    return FaultsError("REQUEST_INVALID",
-                       {{"devices", absl::StrCat("no layout of them can be: ", said)}});
+      fault = {"memory_bytes",
+               absl::StrCat(query_.memory_bytes, " fits no layout: the one that needs least needs ",
+                            AtLeast(), nearest_bytes_, " a device")};
+    return FaultsError("REQUEST_INVALID", {std::move(fault)});
   }
 
   const Profile& profile_;
   const LayoutQuery& query_;
   WeighedLayouts weighed_;
-  int64_t nearest_bytes_ = 0;  // of what memory refused; 0: nothing
+  int64_t nearest_bytes_ = 0;   // of what memory refused; 0: nothing
+  std::optional<Fault> given_;  // the first of what the search does not choose
 };
 
-// The chance of the simulated runs, and what it may cost to take the first.
-void TellProbabilities(uint64_t seed, LayoutAnswer& answer) {
-  std::vector<Alternative> alternatives;
-  for (const LayoutAnswer::Layout& layout : answer.layouts)
-    alternatives.push_back({.value = layout.prediction.examples_per_second,
-                            .deviation = DeviationOf(layout.prediction.simulation_interval)});
-  const std::vector<double> probabilities = ProbabilitiesOfBest(alternatives, seed);
-  for (size_t i = 0; i < alternatives.size(); ++i)
-    answer.layouts[i].probability_best = probabilities[i];
-  answer.expected_loss = HowSettled(alternatives, 0).expected_loss;
-}
+// Simulates candidates until no one that is left can be among the best.
+class LayoutRanking {
+ public:
+  LayoutRanking(const Profile& profile, const LayoutQuery& query, WeighedLayouts weighed)
+      : profile_(profile),
+        query_(query),
+        predictor_(profile, query.options),
+        candidates_(std::move(weighed.candidates)),
+        answer_{.refused = std::move(weighed.refused)} {
+    if (weighed.knows_memory) return;
+    answer_.warnings.push_back(
+        {.reason = Warning::Reason::kKeptBytesNotKnown,
+         .message = "no operation of the profile says what it keeps until its backward pass "
+                    "(kept_bytes): memory is that of parameters, gradients and optimizer alone, a "
+                    "lower bound, and a layout within it may not fit"});
+  }
+
+  absl::StatusOr<LayoutAnswer> Run(StopCheck stop, const Executor& executor,
+                                   const KnownRuns& known) && {
+    while (next_ < candidates_.size()) {
+      if (IsPruned(candidates_[next_])) {
+        answer_.pruned = static_cast<int32_t>(candidates_.size() - next_);
+        break;
+      }
+      if (absl::Status status = SimulateNext(stop, executor, known); !status.ok()) return status;
+    }
+    if (answer_.layouts.empty()) return failure_;
+    std::stable_sort(answer_.layouts.begin(), answer_.layouts.end(),
+                     [&](const LayoutAnswer::Layout& a, const LayoutAnswer::Layout& b) {
+                       if (by_memory() && a.memory_bytes != b.memory_bytes)
+                         return a.memory_bytes < b.memory_bytes;
+                       return a.prediction.examples_per_second > b.prediction.examples_per_second;
+                     });
+    TellProbabilities();
+    if (answer_.layouts.size() > wanted()) answer_.layouts.resize(wanted());
+    return std::move(answer_);
+  }
+
+ private:
+  bool by_memory() const { return query_.objective == LayoutObjective::kMinMemory; }
+  size_t wanted() const { return static_cast<size_t>(query_.max_layouts); }
+
+  // Candidates come by memory, or by their bound: the next reaches none of those that are wanted.
+  bool IsPruned(const LayoutCandidate& next) const {
+    const size_t count = by_memory() ? wanted() : std::min<size_t>(wanted(), 5);
+    if (answer_.layouts.size() < count) return false;
+    if (by_memory()) return next.memory_bytes > answer_.layouts[count - 1].memory_bytes;
+    std::vector<double> rates;
+    for (const LayoutAnswer::Layout& layout : answer_.layouts)
+      rates.push_back(layout.prediction.examples_per_second);
+    std::sort(rates.begin(), rates.end(), std::greater<>());
+    return next.bound * kChance < rates[count - 1];
+  }
+
+  // Fails as `stop`, but for a spent time budget once there is a layout.
+  absl::Status SimulateNext(StopCheck stop, const Executor& executor, const KnownRuns& known) {
+    const size_t count = std::min(kAtOnce, candidates_.size() - next_);
+    std::vector<absl::StatusOr<PipelinePredictor::Answer>> made(count,
+                                                                absl::CancelledError("not begun"));
+    executor.ForEach(count, [&](size_t i) {
+      const Scenario& scenario = candidates_[next_ + i].scenario;
+      made[i] = predictor_.Predict(scenario, PlanPipeline(profile_, scenario), stop, InOrder());
+      if (made[i].ok() && known.counter != nullptr) known.counter->Add(made[i]->events);
+      return made[i].ok() || IsOfPipeline(made[i].status());
+    });
+    for (size_t i = 0; i < count; ++i, ++next_) {
+      LayoutCandidate& candidate = candidates_[next_];
+      if (IsOfPipeline(made[i].status())) {
+        failure_ = made[i].status();
+        candidate.refused.reason =
+            absl::StrCat(DetailsOf(failure_).reason, ": ", std::string(failure_.message()));
+        answer_.refused.push_back(std::move(candidate.refused));
+        continue;
+      }
+      if (IsTimeBudgetSpent(made[i].status()) && !answer_.layouts.empty()) {
+        answer_.untried = static_cast<int32_t>(candidates_.size() - next_);
+        next_ = candidates_.size();
+        break;
+      }
+      if (!made[i].ok()) return made[i].status();
+      answer_.simulation.Add(
+          {.simulated_operations = made[i]->events, .engine_path = "pipeline", .runs = 1});
+      answer_.layouts.push_back({.prediction = std::move(made[i]->prediction),
+                                 .memory_bytes = candidate.memory_bytes,
+                                 .probability_best = 0});
+    }
+    return absl::OkStatus();
+  }
+
+  // The chance of the simulated runs, and what it may cost to take the first.
+  void TellProbabilities() {
+    std::vector<Alternative> alternatives;
+    for (const LayoutAnswer::Layout& layout : answer_.layouts)
+      alternatives.push_back({.value = layout.prediction.examples_per_second,
+                              .deviation = DeviationOf(layout.prediction.simulation_interval)});
+    const std::vector<double> probabilities =
+        ProbabilitiesOfBest(alternatives, query_.options.seed);
+    for (size_t i = 0; i < alternatives.size(); ++i)
+      answer_.layouts[i].probability_best = probabilities[i];
+    answer_.expected_loss = HowSettled(alternatives, 0).expected_loss;
+  }
+
+  const Profile& profile_;
+  const LayoutQuery& query_;
+  const PipelinePredictor predictor_;
+  std::vector<LayoutCandidate> candidates_;
+  size_t next_ = 0;       // to be simulated
+  absl::Status failure_;  // of the last that could not be
+  LayoutAnswer answer_;
+};
 
 }  // namespace
 
@@ -301,61 +434,9 @@ absl::StatusOr<WeighedLayouts> WeighLayouts(const Profile& profile, const Layout
 absl::StatusOr<LayoutAnswer> RecommendLayout(const Profile& profile, const LayoutQuery& query,
                                              StopCheck stop, const Executor& executor,
                                              const KnownRuns& known) {
-  const PipelinePredictor predictor(profile, query.options);
   absl::StatusOr<WeighedLayouts> weighed = WeighLayouts(profile, query, stop);
   if (!weighed.ok()) return weighed.status();
-  const std::vector<LayoutCandidate>& candidates = weighed->candidates;
-  LayoutAnswer answer{.refused = std::move(weighed->refused)};
-  const bool by_memory = query.objective == LayoutObjective::kMinMemory;
-  const auto wanted = static_cast<size_t>(query.max_layouts);
-  const auto rate_at = [&](size_t rank) {
-    std::vector<double> rates;
-    for (const LayoutAnswer::Layout& layout : answer.layouts)
-      rates.push_back(layout.prediction.examples_per_second);
-    std::sort(rates.begin(), rates.end(), std::greater<>());
-    return rank < rates.size() ? rates[rank] : 0.0;
-  };
-  for (size_t next = 0; next < candidates.size();) {
-    // The bound of what is next reaches none of those that the reply has.
-    if (!by_memory && candidates[next].bound < rate_at(std::min<size_t>(wanted, 5) - 1)) {
-      answer.pruned = static_cast<int32_t>(candidates.size() - next);
-      break;
-    }
-    const size_t count = std::min(kAtOnce, candidates.size() - next);
-    std::vector<absl::StatusOr<PipelinePredictor::Answer>> made(count,
-                                                                absl::CancelledError("not begun"));
-    executor.ForEach(count, [&](size_t i) {
-      const Scenario& scenario = candidates[next + i].scenario;
-      made[i] = predictor.Predict(scenario, PlanPipeline(profile, scenario), stop, InOrder());
-      if (made[i].ok() && known.counter != nullptr) known.counter->Add(made[i]->events);
-      return made[i].ok();
-    });
-    for (size_t i = 0; i < count; ++i) {
-      if (!made[i].ok()) {
-        if (IsTimeBudgetSpent(made[i].status()) && !answer.layouts.empty()) {
-          answer.untried = static_cast<int32_t>(candidates.size() - next - i);
-          next = candidates.size();
-          break;
-        }
-        return made[i].status();
-      }
-      answer.simulation.Add(
-          {.simulated_operations = made[i]->events, .engine_path = "pipeline", .runs = 1});
-      answer.layouts.push_back({.prediction = std::move(made[i]->prediction),
-                                .memory_bytes = candidates[next + i].memory_bytes,
-                                .probability_best = 0});
-    }
-    next += count;
-  }
-  std::stable_sort(answer.layouts.begin(), answer.layouts.end(),
-                   [&](const LayoutAnswer::Layout& a, const LayoutAnswer::Layout& b) {
-                     if (by_memory && a.memory_bytes != b.memory_bytes)
-                       return a.memory_bytes < b.memory_bytes;
-                     return a.prediction.examples_per_second > b.prediction.examples_per_second;
-                   });
-  TellProbabilities(query.options.seed, answer);
-  if (answer.layouts.size() > wanted) answer.layouts.resize(wanted);
-  return answer;
+  return LayoutRanking(profile, query, *std::move(weighed)).Run(stop, executor, known);
 }
 
 }  // namespace stepcast

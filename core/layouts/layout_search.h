@@ -1,11 +1,12 @@
 // The layouts of a job over a number of devices: pipelines and their replicas that fit into memory,
 // ranked by simulation.
 //
-// Method: all numbers of stages that divide the devices, schedules, chunks (powers of two) and,
-// where memory is bounded, shardings; what a profile or a device's memory does not allow is
-// refused, by name. The others are simulated in the order of a bound of their throughput (what a
-// device computes, its reduction and its end of the step, of the slowest) until no bound left
-// reaches the best five. Threads: pure functions of their arguments.
+// Method: all numbers of stages that divide the devices, schedules, and up to 8 numbers of chunks
+// that the layers allow, first those that divide them; where memory refuses a layout, it with a
+// sharded optimizer. What a profile, a device's memory or a simulation (a deadlock) does not allow
+// is refused, by name. The others are simulated in the order of a bound of their throughput
+// (MostStepsPerSecond) until no bound left reaches the best five, or by what memory they need.
+// Threads: pure functions of their arguments.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/base/error.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
@@ -39,32 +41,41 @@ struct LayoutDraft {
   SimulationOptionsDraft options;
 };
 
+struct RefusedLayout {
+  PipelineDraft pipeline;
+  int32_t workers = 0;
+  Sharding sharding = Sharding::kNone;
+  std::string reason;  // FIELD: why, or REASON: what its simulation failed with
+};
+
 // A layout to be weighed.
 struct TriedLayout {
   ScenarioDraft scenario;
-  Sharding sharding = Sharding::kNone;
+  std::vector<Sharding> shardings;  // in turn until one fits
 
   // The layout, not checked yet.
   PipelineLayout layout() const {
     const PipelineDraft& pipeline = *scenario.pipeline;
     return {.schedule = *pipeline.schedule,
+            .variant = pipeline.variant.value_or(PipelineVariant::kMegatron),
             .devices = *pipeline.stages,
             .chunks = *pipeline.chunks,
             .micro_batches = *pipeline.micro_batches};
+  }
+
+  RefusedLayout Refused(Sharding sharding, const Fault& why) const {
+    return {.pipeline = *scenario.pipeline,
+            .workers = *scenario.workers,
+            .sharding = sharding,
+            .reason = why.field + (why.field.empty() ? "" : ": ") + why.description};
   }
 };
 
 struct LayoutCandidate {
   Scenario scenario;
-  int64_t memory_bytes = 0;  // of the device that needs most; 0: not known
+  RefusedLayout refused;     // should its simulation fail
+  int64_t memory_bytes = 0;  // of the device that needs most
   double bound = 0;          // examples per second
-};
-
-struct RefusedLayout {
-  PipelineDraft pipeline;
-  int32_t workers = 0;
-  Sharding sharding = Sharding::kNone;
-  std::string reason;
 };
 
 struct LayoutQuery {
@@ -88,6 +99,7 @@ struct LayoutAnswer {
   std::vector<RefusedLayout> refused;
   int32_t pruned = 0;   // that cannot be among the best, by their bounds
   int32_t untried = 0;  // when the time budget was spent
+  std::vector<Warning> warnings;
   SimulationStatistics simulation;
 };
 
@@ -95,8 +107,11 @@ struct LayoutAnswer {
 absl::StatusOr<LayoutQuery> ResolveLayouts(const Profile& profile, const LayoutDraft& draft);
 
 struct WeighedLayouts {
-  std::vector<LayoutCandidate> candidates;  // that fit, by bound, the greatest first
+  // Layouts that fit, by bound, the greatest first, or by memory, the least first.
+  std::vector<LayoutCandidate> candidates;
   std::vector<RefusedLayout> refused;
+  // Some operation says what it keeps; else memory is what parameters and their state take alone.
+  bool knows_memory = false;
 };
 // Fails with what `stop` returns, and with INVALID_ARGUMENT, reason REQUEST_INVALID, where no
 // layout fits, at memory_bytes or devices, with the one that comes nearest. REQUIRES: the query was
@@ -104,7 +119,8 @@ struct WeighedLayouts {
 absl::StatusOr<WeighedLayouts> WeighLayouts(const Profile& profile, const LayoutQuery& query,
                                             StopCheck stop);
 
-// Fails as WeighLayouts and PipelinePredictor. REQUIRES: the query was resolved for this profile.
+// Fails as WeighLayouts, and as PipelinePredictor where it does of every layout. REQUIRES: the
+// query was resolved for this profile.
 absl::StatusOr<LayoutAnswer> RecommendLayout(const Profile& profile, const LayoutQuery& query,
                                              StopCheck stop, const Executor& executor,
                                              const KnownRuns& known);

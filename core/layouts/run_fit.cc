@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
 #include "core/base/student_t.h"
@@ -104,7 +105,8 @@ class WeightedLine {
   double xy_ = 0;
 };
 
-// The line through runs, and by how much it may be off.
+// The line through runs, and by how much it may be off. Runs that are all as long tell no rest, and
+// none is below 0: then the line goes through zero.
 class RunLine {
  public:
   // REQUIRES: not empty.
@@ -112,8 +114,9 @@ class RunLine {
       : smallest_(runs[basis.front()]) {
     for (const size_t i : basis) {
       line_.Add(WorkOf(runs[i]), *runs[i].step_seconds);
-      has_rest_ |= WorkOf(runs[i]) != WorkOf(smallest_);
+      is_told_ |= WorkOf(runs[i]) != WorkOf(smallest_);
     }
+    has_rest_ = is_told_ && line_.offset() >= 0;
     double squares = kPriorRuns * kPriorDeviation * kPriorDeviation;
     for (const size_t i : basis) {
       const double error = At(runs[i]) / *runs[i].step_seconds - 1;
@@ -123,6 +126,10 @@ class RunLine {
     deviation_ = std::sqrt(squares / degrees_);
   }
 
+  // More work takes no more seconds.
+  bool falls() const { return is_told_ && line_.slope() <= 0; }
+  // The rest of the line that does not go through zero; 0: not told.
+  double rest() const { return is_told_ ? line_.offset() : 0; }
   double slope() const { return has_rest_ ? line_.slope() : line_.slope_through_zero(); }
   double offset() const { return has_rest_ ? line_.offset() : 0; }
   double At(const MeasuredRun& run) const { return slope() * WorkOf(run) + offset(); }
@@ -130,21 +137,21 @@ class RunLine {
     return *smallest_.step_seconds * run.micro_batches / smallest_.micro_batches *
            smallest_.stages / run.stages;
   }
-  int degrees() const { return has_rest_ ? degrees_ : kStagesRuns; }
+  int degrees() const { return is_told_ ? degrees_ : kStagesRuns; }
   double SlopeError() const {
-    return has_rest_ ? deviation_ * std::sqrt(line_.slope_variance())
-                     : slope() * std::hypot(deviation_, kUnknownRest / WorkOf(smallest_));
+    return is_told_ ? deviation_ * std::sqrt(line_.slope_variance())
+                    : slope() * std::hypot(deviation_, kUnknownRest / WorkOf(smallest_));
   }
   double OffsetError() const {
-    return has_rest_ ? deviation_ * std::sqrt(line_.offset_variance()) : kUnknownRest * slope();
+    return is_told_ ? deviation_ * std::sqrt(line_.offset_variance()) : kUnknownRest * slope();
   }
   // Of one run.
   double ErrorAt(const MeasuredRun& run) const {
     const double work = WorkOf(run);
     const double of_line =
-        has_rest_ ? deviation_ * std::sqrt(line_.VarianceAt(work))
-                  : std::hypot(deviation_ * At(run),
-                               kUnknownRest * slope() * (1 - work / WorkOf(smallest_)));
+        is_told_ ? deviation_ * std::sqrt(line_.VarianceAt(work))
+                 : std::hypot(deviation_ * At(run),
+                              kUnknownRest * slope() * (1 - work / WorkOf(smallest_)));
     const double of_stages = run.stages == smallest_.stages ? 0 : kStagesDeviation;
     return std::hypot(of_line, std::hypot(deviation_, of_stages) * At(run));
   }
@@ -154,10 +161,40 @@ class RunLine {
 
   const MeasuredRun& smallest_;
   WeightedLine line_;
-  bool has_rest_ = false;
+  bool is_told_ = false;   // the rest
+  bool has_rest_ = false;  // it is, and not below 0
   int degrees_ = 0;
   double deviation_ = 0;
 };
+
+// A fault at the run that took least beside one of less work.
+absl::Status FallingRuns(const std::vector<MeasuredRun>& runs, std::vector<size_t> basis) {
+  const int32_t stages = runs[basis.front()].stages;
+  const auto key = [&](size_t i) {
+    return std::pair(WorkOf(runs[i], stages), *runs[i].step_seconds);
+  };
+  std::sort(basis.begin(), basis.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+  size_t longest = basis.front();  // so far
+  std::pair<size_t, size_t> worst;
+  double ratio = 0;
+  for (const size_t i : std::vector<size_t>(basis.begin() + 1, basis.end())) {
+    if (*runs[longest].step_seconds / *runs[i].step_seconds > ratio) {
+      worst = {longest, i};
+      ratio = *runs[longest].step_seconds / *runs[i].step_seconds;
+    }
+    if (*runs[i].step_seconds > *runs[longest].step_seconds) longest = i;
+  }
+  const auto text = [&](size_t i) {
+    return absl::StrCat(*runs[i].step_seconds, " s of ", runs[i].micro_batches,
+                        " micro-batches in ", runs[i].stages, " stages on ", runs[i].devices,
+                        " devices");
+  };
+  return FaultsError(
+      "REQUEST_INVALID",
+      {{absl::StrCat("runs[", worst.second, "].step_seconds"),
+        absl::StrCat(text(worst.second), " contradict runs[", worst.first, "], ", text(worst.first),
+                     ": more work of a device would take less time. Mend or leave out one")}});
+}
 
 }  // namespace
 
@@ -169,6 +206,7 @@ absl::StatusOr<RunFit> FitMeasuredRuns(const RunFitDraft& draft) {
   if (basis.empty())
     return FaultsError("REQUEST_INVALID", {{"runs", "none has step_seconds: a line needs one"}});
   const RunLine line(draft.runs, basis);
+  if (line.falls()) return FallingRuns(draft.runs, basis);
   const double level = draft.confidence_level.value_or(0.95);
   const double reach = StudentTQuantile(line.degrees(), level);
   const auto around = [&](double value, double error) {
@@ -179,7 +217,14 @@ absl::StatusOr<RunFit> FitMeasuredRuns(const RunFitDraft& draft) {
              .rest_seconds = line.offset(),
              .rest_interval = around(line.offset(), line.OffsetError())};
   // No step is shorter than its micro-batches, but a line through noise may be.
-  fit.rest_interval.lower = std::max(fit.rest_interval.lower, std::min(0.0, fit.rest_seconds));
+  fit.rest_interval.lower = std::max(fit.rest_interval.lower, 0.0);
+  if (line.rest() < 0)
+    fit.warnings.push_back(
+        {.reason = Warning::Reason::kRestBelowZero,
+         .message = absl::StrFormat(
+             "the fitted runs take %.3g s less than their micro-batches, which no step does: they "
+             "are fitted without a rest, and intervals are as wide as that is off",
+             -line.rest())});
   for (size_t i = 0; i < draft.runs.size(); ++i) {
     const MeasuredRun& run = draft.runs[i];
     RunFit::Run& told = fit.runs.emplace_back();

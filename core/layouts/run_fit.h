@@ -8,7 +8,8 @@
 // 0.2 %, at worst 1.3. A run of other stages varies by kStagesDeviation besides, which is what 14
 // of vTrain's runs on 64 and 512 GPUs did. One run alone, or runs that are all as long, tell
 // no rest: it is taken as 0, and in intervals as kUnknownRest of a micro-batch's seconds, which it
-// is in MLPerf's GPT-3. Threads: pure functions.
+// is in MLPerf's GPT-3. A rest below 0 is none: the line goes through zero, with a warning, and
+// its intervals are as wide as it is off. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -54,12 +55,13 @@ struct RunFit {
   double rest_seconds = 0;
   Interval rest_interval;
   std::vector<Run> runs;  // in the order asked for
+  std::vector<Warning> warnings;
 };
 
 inline constexpr size_t kMaxMeasuredRuns = 10'000;
 
-// Failure: INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault: a number out of bounds, or no
-// run that was measured.
+// Failure: INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault: a number out of bounds, no
+// run that was measured, or more work of a device in no more seconds.
 absl::StatusOr<RunFit> FitMeasuredRuns(const RunFitDraft& draft);
 
 }  // namespace stepcast

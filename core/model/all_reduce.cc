@@ -27,7 +27,7 @@ class AllReduceResolver {
       : profile_(profile), draft_(draft), bandwidth_(bandwidth), faults_(faults), limits_(limits) {}
 
   AllReduce Run() && {
-    if (!profile_.has_collectives()) CheckParametersAreNamed();
+    if (limits_.needs_gradients && !profile_.has_collectives()) CheckParametersAreNamed();
     ResolveTimes();
     ResolveFusion();
     ResolveMeasured();
@@ -205,9 +205,8 @@ class AllReduceResolver {
 
   // Of a profile of parameter servers, what its workers upload.
   bool IsGradient(const Operation& operation) const {
-    return profile_.has_collectives()
-               ? IsAcrossWorkers(operation) && operation.collective == Collective::kAllReduce
-               : operation.resource == Resource::kUplink;
+    return profile_.has_collectives() ? SumsGradients(operation)
+                                      : operation.resource == Resource::kUplink;
   }
   static std::string GroupPath(size_t group, const char* field) {
     return absl::StrCat(At("groups.groups"), "[", group, "].", field);

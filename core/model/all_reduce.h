@@ -201,6 +201,9 @@ struct AllReduceLimits {
   int64_t max_expanded_operations = 1'000'000;
   // The same times the recorded steps, each of which has its own times.
   int64_t max_expanded_times = 20'000'000;
+  // Workers without gradients have nothing to meet for. A pipeline is one without, too,
+  // and is refused parameter servers by itself.
+  bool needs_gradients = true;
 };
 
 // Adds every fault, its path below `all_reduce.`, that is not of the number of workers.

@@ -92,6 +92,11 @@ class AssumptionTeller {
       Tell("pipeline.schedule", std::string(PipelineScheduleName(pipeline.layout.schedule)),
            "No schedule was given, so a device computes one forward and one backward in turn.");
     }
+    if (several_ && Assumes(Assumed::kNothingToReduce)) {
+      Tell("pipeline", "replicas reduce nothing",
+           "The profile has no gradient (an ALL_REDUCE; of a table of layers, parameter_bytes), so "
+           "replicas do not wait for each other, and several may look better than they are.");
+    }
     if (pipeline.layout.devices == 1) return;
     if (Assumes(Assumed::kPipelineCuts)) {
       Tell("pipeline.cuts", absl::StrJoin(pipeline.cuts, ", "),

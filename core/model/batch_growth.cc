@@ -8,11 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/base/quoted.h"
 #include "core/base/student_t.h"
 
 namespace stepcast {
 
 namespace {
+
+// The least share of computation whose names two recordings of a job have in common.
+constexpr double kLeastShared = 0.5;
 
 // By operation, a value of each.
 using ByOperation = std::vector<double>;
@@ -108,6 +112,40 @@ ByOperation OtherNs(const Profile& profile, const Profile& second) {
   return other;
 }
 
+// The part of a recording's computation that has names of another one.
+struct CommonNames {
+  double share = 0;
+  std::string longest_other;  // the longest computation whose name the other has not
+};
+
+CommonNames CommonWith(const Profile& other, const Profile& profile) {
+  const ByOperation found = OtherNs(profile, other);
+  const ByOperation mean = MeanNs(profile);
+  CommonNames shared;
+  double all = 0;
+  double common = 0;
+  double longest = -1;
+  for (size_t i = 0; i < mean.size(); ++i) {
+    if (profile.operations()[i].resource != Resource::kWorker) continue;
+    all += mean[i];
+    if (found[i] >= 0) {
+      common += mean[i];
+    } else if (mean[i] > longest) {
+      longest = mean[i];
+      shared.longest_other = profile.operations()[i].name;
+    }
+  }
+  shared.share = all > 0 ? common / all : 0;
+  return shared;
+}
+
+// ` ("resnet50")`, where it has a name.
+std::string NameOf(const Profile& profile) {
+  const std::string& name =
+      profile.display_name().empty() ? profile.model() : profile.display_name();
+  return name.empty() ? "" : absl::StrCat(" (", Quoted(name), ")");
+}
+
 std::string ToldOf(const Profile& profile, const Profile& second, double batch_size, double ratio,
                    double factor) {
   const MeanInterval own = StudentT(ComputationNs(profile), 0.95);
@@ -118,11 +156,18 @@ std::string ToldOf(const Profile& profile, const Profile& second, double batch_s
   const double recorded = profile.batch_size();
   const double growing = (other.mean / own.mean - 1) * recorded /
                          (static_cast<double>(second.batch_size()) - recorded);
-  return absl::StrFormat(
+  std::string told = absl::StrFormat(
       "Computation with %.10g examples is drawn from recordings with %d and %d: %.3g times the "
       "first's (95 %%: %.3g to %.3g), %.0f %% of which does not grow with the batch.",
       batch_size, profile.batch_size(), second.batch_size(), factor, std::max(0.0, factor - error),
       factor + error, 100 * std::clamp(1 - growing, 0.0, 1.0));
+  if (growing < 0) {
+    absl::StrAppendFormat(&told,
+                          " The one with %d is the faster, which a larger batch is not: are both "
+                          "of the same device and job?",
+                          std::max(profile.batch_size(), second.batch_size()));
+  }
+  return told;
 }
 
 }  // namespace
@@ -132,9 +177,18 @@ void CheckSecondRecording(const Profile& profile, const Profile& second, const c
   faults.AddIf(second.batch_size() == profile.batch_size(), path, "its batch is ",
                second.batch_size(),
                " as well: what grows with the batch shows in another one only");
-  const ByOperation other = OtherNs(profile, second);
-  if (std::all_of(other.begin(), other.end(), [](double ns) { return ns < 0; }))
-    faults.Add(path, "has no computation of a name that the first has: it is of another job");
+  const CommonNames of_first = CommonWith(second, profile);
+  const CommonNames of_second = CommonWith(profile, second);
+  if (std::min(of_first.share, of_second.share) >= kLeastShared) return;
+  const bool first_differs = of_first.share < of_second.share;
+  faults.Add(
+      path,
+      absl::StrFormat(
+          "of another job: %.3g %% of the first's computation%s and %.3g %% of its own%s have "
+          "names that the other has, too; %s is of the %s alone",
+          100 * of_first.share, NameOf(profile), 100 * of_second.share, NameOf(second),
+          Quoted(first_differs ? of_first.longest_other : of_second.longest_other),
+          first_differs ? "first" : "second"));
 }
 
 BatchGrowth GrowthByTwoRecordings(const Profile& profile, const Profile& second,

@@ -21,8 +21,8 @@ struct BatchGrowth {
   std::string told;             // a sentence on both recordings, with the interval of `all`
 };
 
-// Faults of another recording of the same job, under that path: its batch must be another, and
-// computations of both must have names in common.
+// Faults of another recording of the same job, under that path: its batch must be another, and of
+// the computation of each at least half must have names that the other has, too.
 void CheckSecondRecording(const Profile& profile, const Profile& second, const char* path,
                           FaultList& faults);
 
@@ -36,5 +36,15 @@ BatchGrowth GrowthByTwoRecordings(const Profile& profile, const Profile& second,
 // their mean), else as recorded; what others do takes its own time.
 RecordedStep WarpedStep(const Profile& profile, const RecordedStep& step,
                         const std::vector<double>& factors);
+
+// Each recorded step of the draft, of every worker, as `rewrite` makes it of what it was.
+template <typename Rewrite>
+void RewriteSteps(ProfileDraft& draft, const Rewrite& rewrite) {
+  for (RecordedStep& step : draft.steps) step = rewrite(step);
+  if (!draft.recording.has_value()) return;
+  for (WorkerRecording& worker : draft.recording->workers) {
+    for (RecordedStep& step : worker.steps) step = rewrite(step);
+  }
+}
 
 }  // namespace stepcast

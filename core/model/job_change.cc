@@ -17,6 +17,9 @@ namespace stepcast {
 
 namespace {
 
+// Beyond it, nanoseconds would not fit into their integers.
+constexpr double kOverflowNs = 1e18;
+
 class Changer {
  public:
   Changer(const Profile& profile, const JobChange& change, const Profile* second)
@@ -28,13 +31,21 @@ class Changer {
     factors_.assign(profile_.operations().size(), 1);
     ChangeBatch();
     ChangeSpeed();
+    if (MostNs() > kOverflowNs) return TooLong(MostNs(), limits.max_step_ns);
     for (RecordedStep& step : draft_.steps) step = WarpedStep(profile_, step, factors_);
     Accumulate();
+    int64_t longest = 0;
+    for (const RecordedStep& step : draft_.steps)
+      for (const int64_t end : step.end_ns) longest = std::max(longest, end);
+    if (longest > limits.max_step_ns)
+      return TooLong(static_cast<double>(longest), limits.max_step_ns);
     ShrinkGradients();
     absl::StatusOr<Profile> changed = Profile::Create(std::move(draft_), limits);
     if (!changed.ok()) return changed;
     return changed->WithChange(std::make_shared<const AppliedChange>(
-        AppliedChange{.change = change_, .told = std::move(told_)}));
+        AppliedChange{.change = change_,
+                      .told = std::move(told_),
+                      .recorded_operations = static_cast<int32_t>(profile_.operations().size())}));
   }
 
  private:
@@ -82,9 +93,9 @@ class Changer {
   void CheckAccumulate(int32_t micro_batches) {
     faults_.AddIf(micro_batches < 1 || micro_batches > kMaxMicroBatchesOfStep, "accumulate",
                   micro_batches, " is not from 1 to ", kMaxMicroBatchesOfStep);
-    faults_.AddIf(!profile_.has_collectives(), "accumulate",
-                  "the profile's workers send gradients to parameter servers, of which nothing "
-                  "tells when they would add up: it is for jobs with all-reduces");
+    const int64_t examples = int64_t{micro_batches} * BatchSize();
+    faults_.AddIf(examples > INT32_MAX, "accumulate", micro_batches, " micro-batches of ",
+                  BatchSize(), " examples are more than ", INT32_MAX, " in a step");
     const auto is_sharded = [](const Operation& operation) {
       return IsAcrossWorkers(operation) && operation.collective != Collective::kAllReduce;
     };
@@ -96,6 +107,32 @@ class Changer {
                                "\" of the profile is not an all-reduce: what a sharded job sends "
                                "in each micro-batch is not modelled"));
     }
+  }
+
+  int32_t BatchSize() const { return change_.batch_size.value_or(profile_.batch_size()); }
+
+  // The most that a step would compute for: computations beside each other may come to less.
+  double MostNs() const {
+    double most = 0;
+    for (const RecordedStep& step : profile_.steps()) {
+      double sum = 0;
+      for (size_t i = 0; i < factors_.size(); ++i)
+        sum += static_cast<double>(step.end_ns[i] - step.start_ns[i]) * std::max(1.0, factors_[i]);
+      most = std::max(most, sum);
+    }
+    return most * change_.accumulate.value_or(1);
+  }
+
+  // One fault for all the times of steps that are longer than a profile's may be.
+  absl::Status TooLong(double ns, int64_t most_ns) const {
+    const char* const field = change_.batch_size.has_value()   ? "batch_size"
+                              : change_.accumulate.has_value() ? "accumulate"
+                                                               : "compute_speed_factor";
+    return FaultsError(
+        "JOB_CHANGE_INVALID",
+        {{.field = field,
+          .description = absl::StrCat("a step of the changed job would take ", ns / 1e9,
+                                      " s, above the limit max_step_ns = ", most_ns)}});
   }
 
   void ChangeBatch() {
@@ -132,37 +169,79 @@ class Changer {
 
   void ChangeSpeed() {
     if (!change_.compute_speed_factor.has_value()) return;
-    for (double& factor : factors_) factor /= *change_.compute_speed_factor;
+    // Waiting of devices for hosts, and of hosts for data, stays.
+    const double idle = profile_.content().device_idle_fraction.value_or(0);
+    const double factor = idle + (1 - idle) / *change_.compute_speed_factor;
+    for (size_t i = 0; i < factors_.size(); ++i)
+      if (profile_.operations()[i].pass != Pass::kDataLoading) factors_[i] *= factor;
+    if (idle == 0) return;
+    draft_.device_idle_fraction = idle / factor;
+    Tell("compute_speed_factor", absl::StrFormat("computation x %.3g", factor),
+         absl::StrFormat("Devices wait for their hosts in %.3g %% of the recorded step, which "
+                         "devices of another speed do not change.",
+                         100 * idle));
   }
 
   // Forward and backward are computed once more for each micro-batch but the last, before all else.
   void Accumulate() {
     const int32_t times = change_.accumulate.value_or(1);
     if (times == 1) return;
-    const std::vector<bool> once = OncePerStep();
-    for (RecordedStep& step : draft_.steps) {
-      const int64_t added = BusyNs(step, once) * (times - 1);
-      for (size_t i = 0; i < once.size(); ++i) {
-        step.start_ns[i] += added;
-        step.end_ns[i] += added;
+    std::vector<bool> counted(profile_.operations().size());
+    std::vector<int64_t> until_ns(draft_.steps.size(), 0);  // the end of what was added
+    std::vector<Operation> added;
+    for (const Pass pass : {Pass::kForward, Pass::kBackward, Pass::kUnspecified}) {
+      if (!Count(pass, counted)) continue;
+      for (size_t s = 0; s < until_ns.size(); ++s) {
+        const int64_t end = BusyNs(draft_.steps[s], counted) * (times - 1);
+        draft_.steps[s].start_ns.push_back(std::exchange(until_ns[s], end));
+        draft_.steps[s].end_ns.push_back(end);
       }
-      step.start_ns.push_back(0);
-      step.end_ns.push_back(added);
+      const auto place = static_cast<int32_t>(draft_.operations.size() + added.size());
+      added.push_back({.name = FreeName(pass), .resource = Resource::kWorker, .pass = pass});
+      if (added.size() > 1) added.back().waiting_for = {place - 1};
     }
-    const auto place = static_cast<int32_t>(draft_.operations.size());
+    if (added.empty()) return;
+    for (size_t s = 0; s < until_ns.size(); ++s) {
+      for (size_t i = 0; i < counted.size(); ++i) {
+        draft_.steps[s].start_ns[i] += until_ns[s];
+        draft_.steps[s].end_ns[i] += until_ns[s];
+      }
+    }
+    const auto last = static_cast<int32_t>(draft_.operations.size() + added.size()) - 1;
     for (Operation& operation : draft_.operations) {
-      if (operation.waiting_for.empty()) operation.waiting_for.push_back(place);
+      if (operation.waiting_for.empty()) operation.waiting_for.push_back(last);
     }
-    draft_.operations.push_back({.name = FreeName(), .resource = Resource::kWorker});
-    draft_.batch_size =
-        static_cast<int32_t>(std::min<int64_t>(int64_t{draft_.batch_size} * times, INT32_MAX));
+    draft_.operations.insert(draft_.operations.end(), added.begin(), added.end());
+    draft_.batch_size *= times;
   }
 
-  // Nanoseconds in which some operation runs that is not `once`.
-  static int64_t BusyNs(const RecordedStep& step, const std::vector<bool>& once) {
+  // Counts what each micro-batch computes of that pass (unspecified: of any), too; false: nothing.
+  bool Count(Pass pass, std::vector<bool>& counted) const {
+    bool any = false;
+    const std::vector<bool> once = OncePerStep();
+    for (size_t i = 0; i < counted.size(); ++i) {
+      const Operation& operation = profile_.operations()[i];
+      const bool is_computed =
+          operation.resource == Resource::kWorker ||
+          (operation.resource == Resource::kCollective && !IsAcrossWorkers(operation));
+      if (once[i] || counted[i] || !is_computed || !IsOf(operation.pass, pass)) continue;
+      counted[i] = true;
+      any = true;
+    }
+    return any;
+  }
+
+  static bool IsOf(Pass of_operation, Pass pass) {
+    return pass == Pass::kUnspecified || of_operation == pass ||
+           (pass == Pass::kBackward &&
+            (of_operation == Pass::kBackwardInput || of_operation == Pass::kBackwardWeight));
+  }
+
+  // Nanoseconds in which some counted operation runs.
+  static int64_t BusyNs(const RecordedStep& step, const std::vector<bool>& counted) {
     std::vector<std::pair<int64_t, int64_t>> spans;
-    for (size_t i = 0; i < once.size(); ++i) {
-      if (!once[i]) spans.emplace_back(step.start_ns[i], step.end_ns[i]);
+    for (size_t i = 0; i < counted.size(); ++i) {
+      if (counted[i]) spans.emplace_back(step.start_ns[i], step.end_ns[i]);
     }
     std::sort(spans.begin(), spans.end());
     int64_t busy = 0;
@@ -174,8 +253,10 @@ class Changer {
     return busy;
   }
 
-  std::string FreeName() const {
+  std::string FreeName(Pass pass) const {
     std::string name = "accumulated micro-batches";
+    if (pass == Pass::kForward) name += ", forward";
+    if (pass == Pass::kBackward) name += ", backward";
     const auto is_taken = [&](const Operation& operation) { return operation.name == name; };
     while (std::any_of(draft_.operations.begin(), draft_.operations.end(), is_taken)) name += "'";
     return name;
@@ -193,9 +274,10 @@ class Changer {
                     [](const Operation& operation) { return operation.pass == Pass::kOptimizer; });
     for (size_t i = 0; i < operations.size(); ++i) {
       // A sharded job's backward pass may wait for gradients that were reduced before it.
-      const bool sums = IsAcrossWorkers(operations[i]) &&
-                        (operations[i].collective == Collective::kAllReduce ||
-                         (operations[i].collective == Collective::kReduceScatter && !knows_passes));
+      const bool sums = operations[i].resource == Resource::kUplink ||
+                        SumsGradients(operations[i]) ||
+                        (IsAcrossWorkers(operations[i]) && !knows_passes &&
+                         operations[i].collective == Collective::kReduceScatter);
       if (operations[i].pass == Pass::kOptimizer || sums) open.push_back(i);
       for (const int32_t before : operations[i].waiting_for)
         followers[static_cast<size_t>(before)].push_back(i);
@@ -222,8 +304,7 @@ class Changer {
           operation.resource == Resource::kUplink || IsAcrossWorkers(operation);
       if (!is_gradient) continue;
       const int64_t before = std::exchange(operation.size_bytes, shrunk(operation.size_bytes));
-      if (operation.resource == Resource::kCollective)
-        gradients.emplace_back(before, operation.size_bytes);
+      if (SumsGradients(operation)) gradients.emplace_back(before, operation.size_bytes);
     }
     if (draft_.buckets.has_value()) ShrinkBuckets(gradients);
   }

@@ -26,14 +26,15 @@ struct JobChange {
   // Share of forward and backward, 0 to 1, that does not grow with the batch. Empty: told by a
   // second recording, or 0, which is told as an assumption. Only with a batch.
   std::optional<double> fixed_fraction;
-  // Examples of a step of all workers together, at least 1: each has as many of them. For
-  // SharedBatch; in place of batch_size.
+  // Examples of a step of all workers together, at least 1: each has as many of them, in as many
+  // micro-batches as accumulate says. For SharedBatch; in place of batch_size.
   std::optional<int64_t> global_batch_size;
   // Micro-batches whose gradients add up before they are sent, 1 to kMaxMicroBatchesOfStep
-  // (DistributedDataParallel's no_sync in all but the last). Only of jobs that meet in all-reduces.
+  // (DistributedDataParallel's no_sync in all but the last). Only of profiles without sharded
+  // parameters, and in scenarios that WhyNotAccumulated admits.
   std::optional<int32_t> accumulate;
   // Speed of the workers' devices over that of the recorded one: kMinComputeSpeedFactor to
-  // kMaxComputeSpeedFactor.
+  // kMaxComputeSpeedFactor. What devices wait for their hosts (device_idle_fraction) stays.
   std::optional<double> compute_speed_factor;
   // Bytes of gradients over the recorded ones, kMinGradientBytesFactor to 1: 0.5 for 16 bits in
   // place of 32.
@@ -56,6 +57,8 @@ struct Assumption {
 struct AppliedChange {
   JobChange change;
   std::vector<Assumption> told;
+  // The operations that were recorded; those behind them are of micro-batches that were added.
+  int32_t recorded_operations = 0;
 };
 
 // The profile of the changed job. Computation by its workers takes the recorded time x its factor,

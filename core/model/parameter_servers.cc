@@ -63,9 +63,8 @@ class ParameterServersResolver {
       const char* why = nullptr;
       if (operation.resource == Resource::kCollective && !IsAcrossWorkers(operation)) {
         why = ", is of a group inside a worker, which no server could stand for";
-      } else if (operation.resource == Resource::kCollective &&
-                 operation.collective != Collective::kAllReduce) {
-        why = ", is not an ALL_REDUCE, and no server could stand for it";
+      } else if (operation.resource == Resource::kCollective && !SumsGradients(operation)) {
+        why = ", is not an ALL_REDUCE of gradients, and no server could stand for it";
       } else if (operation.resource == Resource::kCollective && operation.parameter.empty()) {
         why = ", names no parameter that a server could keep";
       } else if (operation.stream > 0) {

@@ -59,9 +59,9 @@ class PipelineResolver {
     PipelineLayout& layout = pipeline_.layout;
     const bool given = draft_.stages.has_value() && draft_.micro_batches.has_value();
     if (!draft_.stages.has_value())
-      faults_.Add("pipeline.stages", "not given: a pipeline needs the devices of a replica");
+      faults_.Add("pipeline.stages", "0, or not given: a pipeline needs the devices of a replica");
     if (!draft_.micro_batches.has_value())
-      faults_.Add("pipeline.micro_batches", "not given: a pipeline needs those of a step");
+      faults_.Add("pipeline.micro_batches", "0, or not given: a pipeline needs those of a step");
     layout.schedule = draft_.schedule.value_or(PipelineSchedule::kOneForwardOneBackward);
     layout.variant = draft_.variant.value_or(PipelineVariant::kMegatron);
     layout.devices = draft_.stages.value_or(1);

@@ -97,6 +97,8 @@ std::string_view PassName(Pass pass) {
       return "OPTIMIZER";
     case Pass::kOther:
       return "OTHER";
+    case Pass::kDataLoading:
+      return "DATA_LOADING";
     case Pass::kUnspecified:
       break;
   }

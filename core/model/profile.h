@@ -65,9 +65,11 @@ enum class Pass : uint8_t {
   kBackwardWeight,
   kOptimizer,
   kOther,
+  kDataLoading,  // the worker waits for its next batch
 };
 
-// FORWARD, BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, OPTIMIZER, OTHER; PASS_UNSPECIFIED.
+// FORWARD, BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, OPTIMIZER, OTHER, DATA_LOADING;
+// PASS_UNSPECIFIED.
 std::string_view PassName(Pass pass);
 
 // The name of the group of a job's replicas.
@@ -119,6 +121,20 @@ struct Operation {
 inline bool IsAcrossWorkers(const Operation& operation) {
   return operation.resource == Resource::kCollective &&
          (operation.group.empty() || operation.group == kDataParallelGroup);
+}
+
+// True of an all-reduce of gradients, which buckets and other ways to fuse may hold. One that says
+// to be of another part of a step than the backward pass sums something else.
+inline bool SumsGradients(const Operation& operation) {
+  const bool is_of_others = operation.pass == Pass::kForward ||
+                            operation.pass == Pass::kOptimizer || operation.pass == Pass::kOther;
+  return operation.collective == Collective::kAllReduce && IsAcrossWorkers(operation) &&
+         !is_of_others;
+}
+
+// True of a gradient's exchange: an all-reduce, or an upload to a parameter server.
+inline bool IsGradient(const Operation& operation) {
+  return SumsGradients(operation) || operation.resource == Resource::kUplink;
 }
 
 // One recorded step; both vectors are parallel to the operations.

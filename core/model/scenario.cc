@@ -14,6 +14,7 @@
 #include "core/model/fault_list.h"
 #include "core/model/job_change.h"
 #include "core/model/multi_rank_recording.h"
+#include "core/model/replica_placement.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {
@@ -38,8 +39,7 @@ class ScenarioResolver {
     scenario_.bandwidth_bytes_per_second = draft_.bandwidth_bytes_per_second.value_or(
         cluster_.has_value() ? cluster_->bandwidth_bytes_per_second
                              : profile_.platform().bandwidth_bytes_per_second);
-    if (!draft_.bandwidth_bytes_per_second.has_value() && cluster_.has_value())
-      scenario_.bandwidth_bytes_per_second /= RingsOfANode();
+    PlaceOnNodes();
     CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
     ResolveOtherTraffic();
     CheckLeftOf(scenario_.bandwidth_bytes_per_second);
@@ -57,9 +57,10 @@ class ScenarioResolver {
     ResolveWorkerGroups();
     scenario_.change = profile_.change();
     if (draft_.pipeline.has_value()) ResolveOfPipeline();
-    const int32_t accumulate = Accumulated();
-    faults_.AddIf(draft_.pipeline.has_value() && accumulate != 1, "change.accumulate", accumulate,
-                  ", and a pipeline, whose micro_batches add up already");
+    if (Accumulated() != 1) {
+      const std::string why = WhyNotAccumulated(profile_, draft_);
+      faults_.AddIf(!why.empty(), "change.accumulate", Accumulated(), why);
+    }
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
     return std::move(scenario_);
   }
@@ -71,11 +72,7 @@ class ScenarioResolver {
     return change == nullptr ? 1 : change->change.accumulate.value_or(1);
   }
 
-  bool MeetsInCollectives() const {
-    return std::holds_alternative<AllReduceDraft>(draft_.communication) ||
-           (std::holds_alternative<std::monostate>(draft_.communication) &&
-            (profile_.has_collectives() || draft_.pipeline.has_value()));
-  }
+  bool MeetsInCollectives() const { return AsksForCollectives(profile_, draft_); }
 
   void ResolveOtherTraffic() {
     const double taken = draft_.other_traffic_fraction.value_or(0);
@@ -112,18 +109,27 @@ class ScenarioResolver {
     return false;
   }
 
+  // The devices of a pipeline's node have the network of a cluster's node in equal shares.
+  void PlaceOnNodes() {
+    if (!cluster_.has_value() || !draft_.pipeline.has_value()) return;
+    placement_ = PlaceReplicas(*draft_.pipeline, profile_.devices_per_worker(),
+                               cluster_->workers_per_node.value_or(1));
+    if (!draft_.bandwidth_bytes_per_second.has_value())
+      scenario_.bandwidth_bytes_per_second /= placement_->rings_of_node;
+  }
+
   // The network between stages: links inside a node where one holds a replica.
   PipelineNetwork NetworkOfStages() const {
     PipelineNetwork network{.bandwidth_bytes_per_second = scenario_.bandwidth_bytes_per_second,
                             .latency_seconds = scenario_.all_reduce().latency_seconds};
-    if (!cluster_.has_value()) return network;
-    const int64_t per_node = cluster_->workers_per_node.value_or(1);
-    const int64_t devices =
-        int64_t{draft_.pipeline->stages.value_or(1)} * profile_.devices_per_worker();
-    if (devices > per_node)
-      network.nodes_per_replica = static_cast<int32_t>(
-          std::min<int64_t>((devices - 1) / std::max<int64_t>(1, per_node) + 1, INT32_MAX));
-    if (devices <= per_node && per_node > 1) {
+    if (!placement_.has_value()) return network;
+    network.nodes_per_replica = placement_->nodes_per_replica;
+    if (network.nodes_per_replica > 1 && !draft_.bandwidth_bytes_per_second.has_value() &&
+        placement_->rings_of_node > placement_->senders_of_node) {
+      network.is_scenarios = false;
+      network.bandwidth_bytes_per_second *=
+          static_cast<double>(placement_->rings_of_node) / placement_->senders_of_node;
+    } else if (network.nodes_per_replica == 1 && cluster_->workers_per_node.value_or(1) > 1) {
       network.is_scenarios = false;
       network.bandwidth_bytes_per_second = *cluster_->intra_node_bandwidth_bytes_per_second;
       network.latency_seconds =
@@ -137,20 +143,24 @@ class ScenarioResolver {
     AllReduce& job = std::get<AllReduce>(scenario_.communication);
     RefuseOfPipeline(job);
     Pipeline pipeline = ResolvePipeline(profile_, asked, NetworkOfStages(), faults_);
-    const auto* all_reduce = std::get_if<AllReduceDraft>(&draft_.communication);
-    const bool asks_for_buckets = all_reduce != nullptr && all_reduce->buckets.has_value();
+    const auto* fusing = std::get_if<AllReduceDraft>(&draft_.communication);
+    const bool is_unfused = fusing != nullptr && fusing->unfused.has_value();
+    const bool asks_for_buckets = is_unfused || (fusing != nullptr && fusing->buckets.has_value());
     constexpr PipelineReduction kBuckets = PipelineReduction::kBuckets;
     faults_.AddIf(asks_for_buckets && asked.reduction.value_or(kBuckets) != kBuckets,
-                  "pipeline.reduction",
-                  "is not BUCKETS, and all_reduce.buckets are given: which of both?");
+                  "pipeline.reduction", "is not BUCKETS, and all_reduce.",
+                  is_unfused ? "unfused is" : "buckets are", " given: which of both?");
     if (asks_for_buckets) pipeline.reduction = kBuckets;
-    if (pipeline.reduction == kBuckets && !std::holds_alternative<Buckets>(job.fusion)) {
+    if (pipeline.reduction == kBuckets && !is_unfused &&
+        std::holds_alternative<std::monostate>(job.fusion)) {
       job.fusion = Buckets{};
       scenario_.assumed.Add(Assumed::kBuckets);
     }
-    // Gradients that a device reduces as one are in no buckets.
-    if (pipeline.reduction != kBuckets) job.fusion = {};
+    // Gradients that a device reduces as one are in no buckets: how they would be plays no part.
+    if (pipeline.reduction != kBuckets) job.fusion = RecordedBuckets{};
     AssumedValues& assumed = scenario_.assumed;
+    if (std::ranges::none_of(profile_.operations(), IsAcrossWorkers))
+      assumed.Add(Assumed::kNothingToReduce);
     if (!asked.schedule.has_value()) assumed.Add(Assumed::kPipelineSchedule);
     if (asked.cuts.empty()) assumed.Add(Assumed::kPipelineCuts);
     if (!asked.receives.has_value()) assumed.Add(Assumed::kPipelineReceives);
@@ -197,20 +207,10 @@ class ScenarioResolver {
                                     : !scenario_.all_reduce().measured.empty());
   }
 
-  // The rings of a stage that share a node's links at once: one for each of its devices there.
-  int32_t RingsOfANode() const {
-    if (!draft_.pipeline.has_value()) return 1;
-    return std::min(cluster_->workers_per_node.value_or(1), profile_.devices_per_worker());
-  }
-
   // The cluster as the ring of a stage's replicas sees it, which has fewer members on a node.
   std::optional<ClusterDraft> ClusterOfRings() const {
     std::optional<ClusterDraft> cluster = cluster_;
-    if (!cluster.has_value() || !draft_.pipeline.has_value()) return cluster;
-    const int64_t devices =
-        int64_t{std::max(1, draft_.pipeline->stages.value_or(1))} * profile_.devices_per_worker();
-    cluster->workers_per_node =
-        static_cast<int32_t>(std::max<int64_t>(1, cluster->workers_per_node.value_or(1) / devices));
+    if (placement_.has_value()) cluster->workers_per_node = placement_->replicas_of_node;
     return cluster;
   }
 
@@ -271,8 +271,8 @@ class ScenarioResolver {
     const auto* asked = std::get_if<AllReduceDraft>(&draft_.communication);
     const AllReduceDraft draft =
         WithCluster(asked != nullptr ? *asked : AsRecorded(), ClusterOfRings());
-    AllReduce job =
-        ResolveAllReduce(profile_, draft, scenario_.bandwidth_bytes_per_second, faults_);
+    AllReduce job = ResolveAllReduce(profile_, draft, scenario_.bandwidth_bytes_per_second, faults_,
+                                     {.needs_gradients = !draft_.pipeline.has_value()});
     faults_.AddIf(profile_.recorded_workers() > 1 && job.fidelity == Fidelity::kExpanded,
                   "all_reduce.fidelity",
                   "EXPANDED is of workers that are alike, and the profile is a recording of ",
@@ -307,7 +307,8 @@ class ScenarioResolver {
       assumed.Add(Assumed::kAlgorithm);
     if (!asked.latency_seconds.has_value()) assumed.Add(Assumed::kLatency);
     if (!asked.intra_node_latency_seconds.has_value()) assumed.Add(Assumed::kIntraNodeLatency);
-    if (!asked.buckets.has_value() && !profile_.content().buckets.has_value())
+    if (!asked.buckets.has_value() && !asked.unfused.has_value() &&
+        !profile_.content().buckets.has_value())
       assumed.Add(Assumed::kBuckets);
   }
 
@@ -416,6 +417,7 @@ class ScenarioResolver {
   double left_of_links_ = 1;    // by other traffic
   bool workers_known_ = false;  // else nothing can be compared with their number
   std::optional<ClusterDraft> cluster_;
+  std::optional<ReplicaPlacement> placement_;  // of a pipeline on that cluster
   FaultList faults_;
 };
 

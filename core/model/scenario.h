@@ -101,7 +101,8 @@ enum class Assumed : uint8_t {
   kPipelineSchedule,
   kPipelineCuts,
   kPipelineReceives,
-  kPipelineLinks,  // the rate of links between stages
+  kPipelineLinks,    // the rate of links between stages
+  kNothingToReduce,  // replicas of a pipeline whose profile has no gradients
 };
 
 // A set of them. All sets are equal: a scenario is the same whoever chose its values.
@@ -183,11 +184,14 @@ struct Scenario {
   bool CanShare(int64_t examples, int32_t count) const;
   // The scenario of so many workers that share what this one's has. REQUIRES: CanShare(.., count).
   Scenario SharedAmong(int32_t count) const;
-  // True if workers wait for each other in every step, so that they forget in the first one how
-  // they started.
+  // True if workers wait for each other in every step.
   bool is_synchronous() const {
     return !has_servers() || servers().synchronization != Synchronization::kAsynchronous;
   }
+  // True if workers may go on to lie in time as they started: there are several, and no step that
+  // all begin together. Workers whose uploads are added up wait for each sum, not for the next
+  // step.
+  bool RemembersStart() const { return workers > 1 && (sums() || !is_synchronous()); }
   // True if servers add up what the workers upload before they send it on.
   bool sums() const {
     return has_servers() && servers().synchronization == Synchronization::kSummed;
@@ -213,6 +217,13 @@ struct ScenarioLimits {
 
 // The collectives that are asked for, with the cluster's figures where they leave theirs empty.
 AllReduceDraft WithCluster(AllReduceDraft asked, const std::optional<ClusterDraft>& cluster);
+
+// True if the workers of such a scenario meet in collectives.
+bool AsksForCollectives(const Profile& profile, const ScenarioDraft& draft);
+
+// The reason why gradients of several micro-batches (JobChange::accumulate) cannot add up in such a
+// scenario, after their number; empty: they can.
+std::string WhyNotAccumulated(const Profile& profile, const ScenarioDraft& draft);
 
 // Fails with INVALID_ARGUMENT, reason SCENARIO_INVALID, and every fault, its path relative to the
 // scenario: an input is never silently ignored.

@@ -18,19 +18,19 @@ constexpr char kOneWorker[] = "one worker uses no link";
 
 }  // namespace
 
-Scenario WithLinksTwiceAsFast(Scenario scenario, LinkPlace place) {
+Scenario WithLinkRates(Scenario scenario, LinkPlace place, double factor) {
   auto* const job = std::get_if<AllReduce>(&scenario.communication);
   if (place == LinkPlace::kInsideNodes) {
-    job->intra_node_bandwidth_bytes_per_second *= 2;
+    job->intra_node_bandwidth_bytes_per_second *= factor;
     return scenario;
   }
   if (job != nullptr) {
-    job->rack_bandwidth_bytes_per_second *= 2;
-    job->nccl.channel_bandwidth_bytes_per_second *= 2;
+    job->rack_bandwidth_bytes_per_second *= factor;
+    job->nccl.channel_bandwidth_bytes_per_second *= factor;
   }
-  scenario.bandwidth_bytes_per_second *= 2;
+  scenario.bandwidth_bytes_per_second *= factor;
   for (WorkerGroup& group : scenario.worker_groups) {
-    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second *= 2;
+    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second *= factor;
   }
   return scenario;
 }
@@ -46,9 +46,9 @@ std::string MakeLinksTwiceAsFast(Scenario& scenario) {
       Double(job->contention->overlapped);
       Double(job->contention->alone);
     }
-    scenario = WithLinksTwiceAsFast(std::move(scenario), LinkPlace::kInsideNodes);
+    scenario = WithLinkRates(std::move(scenario), LinkPlace::kInsideNodes, 2);
   }
-  scenario = WithLinksTwiceAsFast(std::move(scenario), LinkPlace::kBetweenNodes);
+  scenario = WithLinkRates(std::move(scenario), LinkPlace::kBetweenNodes, 2);
   return "";
 }
 
@@ -74,6 +74,25 @@ std::string MakeServersTwiceAsFast(const Profile& profile, Scenario& scenario) {
   if (!computes && scenario.servers().parsing_overhead == ParsingOverhead{})
     return "parameter servers compute nothing";
   scenario.servers().compute_speed_factor *= 2;
+  return "";
+}
+
+bool AsksForCollectives(const Profile& profile, const ScenarioDraft& draft) {
+  return std::holds_alternative<AllReduceDraft>(draft.communication) ||
+         (std::holds_alternative<std::monostate>(draft.communication) &&
+          (profile.has_collectives() || draft.pipeline.has_value()));
+}
+
+std::string WhyNotAccumulated(const Profile& profile, const ScenarioDraft& draft) {
+  if (draft.pipeline.has_value()) return ", and a pipeline, whose micro_batches add up already";
+  if (!AsksForCollectives(profile, draft))
+    return ", and workers that send gradients to parameter servers, of which nothing tells when "
+           "they would add up: it is for jobs with all-reduces";
+  const auto* const job = std::get_if<AllReduceDraft>(&draft.communication);
+  const Sharding sharding = job == nullptr ? Sharding::kNone : job->sharding.value_or(Sharding{});
+  if (sharding == Sharding::kGradients || sharding == Sharding::kFull)
+    return ", and sharded gradients, which are sent in each micro-batch: that is not modelled; "
+           "with sharding OPTIMIZER they are sent once";
   return "";
 }
 

@@ -1,4 +1,4 @@
-// Edits of a resolved scenario: the same job on faster links and servers.
+// Edits of a resolved scenario: the same job on other links and servers.
 //
 // Threads: pure functions.
 #pragma once
@@ -14,9 +14,15 @@ namespace stepcast {
 // The links that make collectives faster if they are.
 enum class LinkPlace : uint8_t { kBetweenNodes, kInsideNodes };
 
-// The scenario with links of one place twice as fast. Where collectives take measured times that
-// place is no matter. REQUIRES: inside nodes: workers meet in collectives.
-Scenario WithLinksTwiceAsFast(Scenario scenario, LinkPlace place);
+// The scenario with links of one place `factor` times as fast, racks' with those between nodes.
+// Where collectives take measured times that place is no matter. REQUIRES: inside nodes: workers
+// meet in collectives.
+Scenario WithLinkRates(Scenario scenario, LinkPlace place, double factor);
+
+// The scenario with links between nodes half as fast.
+inline Scenario AtHalfTheRate(const Scenario& scenario) {
+  return WithLinkRates(scenario, LinkPlace::kBetweenNodes, 0.5);
+}
 
 // Each edits the scenario, or leaves it and returns the reason why it makes no difference.
 std::string MakeLinksTwiceAsFast(Scenario& scenario);  // all of them; measured times are halved

@@ -87,6 +87,20 @@ class StageMapper {
                                       "ALL_REDUCE: a pipeline reduces gradients alone"));
         return false;
       }
+      const auto sums_others = [&](int32_t before) {
+        const Operation& sum = operations[Index(before)];
+        return IsAcrossWorkers(sum) && !SumsGradients(sum);
+      };
+      const auto& needed = operation.waiting_for;
+      const auto sum = std::find_if(needed.begin(), needed.end(), sums_others);
+      if (sum != needed.end() && (operation.pass == Pass::kForward || IsBackward(operation.pass))) {
+        faults.Add(path,
+                   absl::StrCat(name, ", waits for operations[", *sum, "], ",
+                                Quoted(operations[Index(*sum)].name),
+                                ", in which the replicas sum something else than gradients (as "
+                                "SyncBatchNorm does): a pipeline reduces gradients alone"));
+        return false;
+      }
     }
     if (!map_.chain.empty() && has_backward) return true;
     faults.Add(path, absl::StrCat("the profile says of no operation that it is ",

@@ -209,7 +209,7 @@ class OperationRules {
   }
 
   void CheckPassAndGroup(size_t index, const Operation& operation) {
-    if (operation.pass > Pass::kOther)
+    if (operation.pass > Pass::kDataLoading)
       faults_.Add(PathOf(index, "pass"),
                   absl::StrCat(static_cast<int>(operation.pass), " is not a known pass"));
     if (operation.group.size() > limits_.max_name_bytes)
@@ -325,14 +325,15 @@ void CheckLabels(const ProfileDraft& draft, const ProfileLimits& limits, FaultLi
   }
 }
 
-// Sizes must be what consecutive all-reduces add up to, or nobody could say what is in a bucket.
+// Sizes must be what consecutive all-reduces of gradients add up to, or nobody could say what is in
+// a bucket.
 void CheckBucketSizes(const ProfileDraft& draft, FaultList& faults) {
   const std::vector<int64_t>& sizes = draft.buckets->sizes_bytes;
   size_t bucket = 0;
   int64_t left = sizes.front();
   for (size_t i = 0; i < draft.operations.size(); ++i) {
     const Operation& operation = draft.operations[i];
-    if (operation.collective != Collective::kAllReduce || !IsAcrossWorkers(operation)) continue;
+    if (!SumsGradients(operation)) continue;
     if (left == 0 && ++bucket < sizes.size()) left = sizes[bucket];
     left = bucket < sizes.size() ? left - operation.size_bytes : -1;
     if (left >= 0) continue;

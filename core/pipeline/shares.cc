@@ -8,58 +8,45 @@
 namespace stepcast {
 namespace {
 
-// The mean of what is told by replica and device, each replica as often as it stands for others.
-template <typename Value>
-double MeanOf(const PipelineJob& job, size_t count, Value value) {
+// Seconds a counted step, the mean of all devices: each replica as often as it stands for others.
+double MeanComputation(const PipelineJob& job, const PipelineRun& run) {
   double sum = 0;
   double weights = 0;
-  for (size_t x = 0; x < count; ++x) {
-    const size_t replica = x / Index(job.layout.devices);
-    const double weight = job.stands_for.empty() ? 1 : job.stands_for[replica];
-    sum += weight * value(x);
+  for (size_t x = 0; x < run.computation.size(); ++x) {
+    const double weight =
+        job.stands_for.empty() ? 1 : job.stands_for[x / Index(job.layout.devices)];
+    sum += weight * ToSeconds(run.computation[x]);
     weights += weight;
   }
-  return sum / weights;
+  return sum / weights / (job.steps - job.counted_from);
 }
 
-// 1 where there are none.
-double MeanScale(const PipelineJob& job, const std::vector<double>& scales) {
-  return scales.empty() ? 1 : MeanOf(job, scales.size(), [&](size_t x) { return scales[x]; });
-}
-
-double MeanScale(const PipelineJob& job) {
-  double of_steps = job.step_scale.empty() ? 1 : 0;
-  for (const std::vector<double>& step : job.step_scale)
-    of_steps += MeanScale(job, step) / static_cast<double>(job.step_scale.size());
-  return MeanScale(job, job.scale) * of_steps;
-}
-
-// Every stage of every device as the mean of all.
-std::vector<std::vector<StageTimes>> MeanTimes(const PipelineJob& job) {
+// Every stage of every device as the mean of all, so that they compute that long a step.
+std::vector<std::vector<StageTimes>> MeanTimes(const PipelineJob& job, double computation) {
+  const bool split = SplitsBackward(job.layout.schedule);
   double forward = 0;
   double backward = 0;
   double weight = 0;
   for (const auto& of_step : job.times)
     for (const StageTimes& times : of_step) {
-      forward += static_cast<double>(times.forward.ticks);
-      backward += static_cast<double>(times.backward.ticks);
-      weight += static_cast<double>(times.backward_weight.ticks);
+      forward += ToSeconds(times.forward);
+      backward += ToSeconds(times.backward);
+      if (split) weight += ToSeconds(times.backward_weight);
     }
-  const double scale = MeanScale(job);
-  const auto stages = static_cast<double>(job.times.size() * job.times[0].size());
-  const auto mean = [&](double sum) { return Span{static_cast<int64_t>(sum * scale / stages)}; };
-  const StageTimes of_stage{.forward = mean(forward),
-                            .backward = mean(backward),
-                            .backward_weight = mean(weight),
-                            .last_backward_extra = {}};
-  return {std::vector<StageTimes>(job.times[0].size(), of_stage)};
+  const double all = forward + backward + weight;
+  const double of_chunk =
+      computation / (static_cast<double>(job.layout.micro_batches) * job.layout.chunks);
+  const auto part = [&](double sum) { return FromSeconds(all > 0 ? of_chunk * sum / all : 0); };
+  return {std::vector<StageTimes>(job.times[0].size(), {.forward = part(forward),
+                                                        .backward = part(backward),
+                                                        .backward_weight = part(weight),
+                                                        .last_backward_extra = {}})};
 }
 
-double StepSeconds(const PipelineRun& run) {
-  const size_t last = run.step_ends.size() - 1;
-  const size_t warm = (last + 1) / 2;
-  const Instant from = warm == 0 ? Instant{} : run.step_ends[warm - 1];
-  return ToSeconds(run.step_ends[last] - from) / static_cast<double>(last + 1 - warm);
+double StepSeconds(const PipelineJob& job, const PipelineRun& run) {
+  const Instant from =
+      job.counted_from == 0 ? Instant{} : run.step_ends[Index(job.counted_from - 1)];
+  return ToSeconds(run.step_ends.back() - from) / (job.steps - job.counted_from);
 }
 
 }  // namespace
@@ -67,14 +54,14 @@ double StepSeconds(const PipelineRun& run) {
 absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop) {
   absl::StatusOr<PipelineRun> run = SimulatePipeline(job, stop);
   if (!run.ok()) return run.status();
-  PipelineShares shares{.step_seconds = StepSeconds(*run), .run = *std::move(run)};
-  const std::vector<Span>& spans = shares.run.computation;
-  const double computation =
-      MeanOf(job, spans.size(), [&](size_t x) { return ToSeconds(spans[x]); }) / job.steps;
+  PipelineShares shares{.step_seconds = StepSeconds(job, *run), .run = *std::move(run)};
+  // The steps of the time between them, in which no device computes longer than that.
+  const double computation = std::min(MeanComputation(job, shares.run), shares.step_seconds);
   // From nothing but computation to the job: every reason's step is no shorter than the one before,
   // and no longer than the job's.
   PipelineJob partly = job;
   partly.tails.assign(job.tails.size(), Span{});
+  partly.gathers.clear();
   for (auto& of_stage : partly.reductions) of_stage.clear();
   const PipelineJob with_transfers = partly;
   partly.bytes_per_second = std::numeric_limits<double>::infinity();
@@ -82,11 +69,12 @@ absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop) 
   partly.receives = PipelineReceives::kEager;
   partly.transport = PipelineTransport::kIdeal;
   PipelineJob equal = partly;
-  equal.times = MeanTimes(job);
+  equal.times = MeanTimes(job, computation);
   equal.scale.clear();
   equal.step_scale.clear();
   PipelineJob with_reductions = job;
   with_reductions.tails = partly.tails;
+  with_reductions.gathers.clear();
   const std::array<std::pair<const PipelineJob*, double*>, 4> reasons = {{
       {&equal, &shares.bubble_fraction},
       {&partly, &shares.imbalance_fraction},
@@ -97,7 +85,7 @@ absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop) 
   for (const auto& [without, share] : reasons) {
     absl::StatusOr<PipelineRun> other = SimulatePipeline(*without, stop);
     if (!other.ok()) return other.status();
-    const double step = std::clamp(StepSeconds(*other), before, shares.step_seconds);
+    const double step = std::clamp(StepSeconds(job, *other), before, shares.step_seconds);
     *share = (step - before) / shares.step_seconds;
     before = step;
   }

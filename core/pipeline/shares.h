@@ -15,7 +15,7 @@
 namespace stepcast {
 
 struct PipelineShares {
-  double step_seconds = 0;   // from step to step, after the first half of the job's steps
+  double step_seconds = 0;   // from step to step, of the counted ones
   double idle_fraction = 0;  // 1 - computation / (devices x step); what follows adds up to it
   double bubble_fraction = 0;
   double imbalance_fraction = 0;  // of stages and devices that are not alike, and of chance

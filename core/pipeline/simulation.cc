@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <deque>
-#include <limits>
+#include <optional>
 #include <queue>
 
 #include "absl/status/status.h"
@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/pipeline/fair_links.h"
 
 namespace stepcast {
 namespace {
@@ -52,18 +53,6 @@ struct Event {
   friend bool operator>(const Event& a, const Event& b) {
     return a.at != b.at ? a.at > b.at : a.order > b.order;
   }
-};
-
-// Transfers and rings on links that devices share.
-struct Flow {
-  int32_t index = 0;  // of a pair; of a ring, p replicas x 2 and its device
-  bool is_ring = false;
-  double left = 0;
-  double rate = 0;  // bytes a tick; 0: not yet
-  int64_t since = 0;
-  int64_t ends = 0;
-  std::vector<int32_t> links;
-  bool settled = false;
 };
 
 class Simulation {
@@ -117,12 +106,14 @@ class Simulation {
     bool posted = false;  // the receive of `next`
     int32_t in_flight = 0;
     int64_t begun = 0;  // of what it computes, or of its step's end
+    int64_t computes_until = 0;
     int64_t step_begun = 0;
   };
   struct Ring {
-    std::deque<std::pair<int32_t, size_t>> queue;  // stage and reduction
+    std::deque<std::pair<int32_t, size_t>> queue;  // stage and reduction; stage -1: the gather
     bool busy = false;
     int64_t begun = 0;
+    int32_t updated = 0;  // replicas whose tail is over, before the gather
   };
 
   const PipelineJob& job_;
@@ -144,8 +135,8 @@ class Simulation {
   std::vector<Pair> pairs_;
   std::vector<Ring> rings_;
   std::vector<std::vector<int32_t>> ready_;  // by stage and reduction, replicas that are ready
-  std::vector<Flow> flows_;
-  bool flows_changed_ = false;
+  // Transfers of a pair, and rings of a device, on links that devices share.
+  FairLinks flows_;
   int64_t flows_version_ = 0;
   std::vector<int32_t> ended_in_step_;
   int32_t barrier_count_ = 0;
@@ -196,6 +187,8 @@ class Simulation {
   void PostNext(int32_t x);
   void AfterBackward(int32_t x, int32_t stage);
   void ReadyToReduce(int32_t stage, size_t reduction);
+  const StageReduction& FirstOf(int32_t rank) const;
+  void TailOver(int32_t x);
   void ServeRing(int32_t rank);
   void Reduced(int32_t rank);
   void EndStep(int32_t x);
@@ -206,7 +199,6 @@ class Simulation {
   void LogTransfer(int32_t message, int64_t begun);
   void LogReduction(int32_t rank, const Ring& ring);
   void LogEndOfStep(int32_t x);
-  void AddFlow(int32_t index, bool is_ring, double bytes, std::vector<int32_t> links);
   void EndFlows();
   void ShareLinks();
   Span TimeOf(int32_t x, const Slot& slot) const;
@@ -229,6 +221,7 @@ Simulation::Simulation(const PipelineJob& job, StopCheck stop, PipelineLog* log)
       messages_((size_t{2} * Index(replicas_) * Index(stages_)) << way_bits_),
       pairs_(Index(p_ * replicas_) * 2),
       rings_(Index(p_)),
+      flows_(devices_.size() * 2, bytes_per_tick_),
       ended_in_step_(Index(job.steps)),
       fused_sends_(messages_.size()) {
   for (int32_t rank = 0; rank < p_; ++rank) {
@@ -369,10 +362,7 @@ void Simulation::Serve(int32_t index) {
     const Queued first = pair.queue.front();
     if (first.is_notification) {
       // Behind what other connections of its device have queued on the link.
-      double queued = 0;
-      for (const Flow& flow : flows_)
-        if (std::find(flow.links.begin(), flow.links.end(), index / 2 * 2) != flow.links.end())
-          queued += std::max(0.0, flow.left - flow.rate * static_cast<double>(now_ - flow.since));
+      const double queued = flows_.LeftOn(index / 2 * 2, now_);
       const double wait = std::min(queued, kQueuedBytes) / bytes_per_tick_;
       Push(now_ + std::llround(wait), Happening::kNotified, index);
       return;
@@ -403,7 +393,8 @@ void Simulation::Notify(int32_t index) {
 
 void Simulation::Transfer(int32_t index) {
   const Ends& ends = EndsOf(pairs_[Index(index)].queue.front().message);
-  AddFlow(index, false, static_cast<double>(ends.bytes), {ends.from * 2, ends.to * 2 + 1});
+  flows_.Add({.index = index}, static_cast<double>(ends.bytes), {ends.from * 2, ends.to * 2 + 1},
+             now_);
 }
 
 void Simulation::Arrive(int32_t index) {
@@ -461,6 +452,7 @@ void Simulation::Compute(int32_t x) {
   const Span span = TimeOf(x, slot);
   device.busy = true;
   device.begun = now_;
+  device.computes_until = now_ + span.ticks;
   run_.computation[Index(x)] += span;
   if (slot.work.part == PipelinePart::kForward) {
     ++device.in_flight;
@@ -532,29 +524,52 @@ void Simulation::ServeRing(int32_t rank) {
   if (ring.busy || ring.queue.empty()) return;
   ring.busy = true;
   ring.begun = now_;
-  const auto [stage, reduction] = ring.queue.front();
-  Push(now_ + job_.reductions[Index(stage)][reduction].alone.ticks, Happening::kReducedAlone, rank);
+  Push(now_ + FirstOf(rank).alone.ticks, Happening::kReducedAlone, rank);
+}
+
+const StageReduction& Simulation::FirstOf(int32_t rank) const {
+  const auto [stage, reduction] = rings_[Index(rank)].queue.front();
+  return stage < 0 ? job_.gathers[Index(rank)] : job_.reductions[Index(stage)][reduction];
 }
 
 void Simulation::Reduced(int32_t rank) {
   Ring& ring = rings_[Index(rank)];
+  const bool is_gather = ring.queue.front().first < 0;
   if (log_ != nullptr) LogReduction(rank, ring);
   ring.queue.pop_front();
   ring.busy = false;
   ServeRing(rank);
   for (int32_t replica = 0; replica < replicas_; ++replica) {
     const int32_t x = replica * p_ + rank;
+    if (is_gather) {
+      EndStep(x);
+      continue;
+    }
     --devices_[Index(x)].reductions;
     Advance(x);
   }
+}
+
+// All reductions of a device have ended before the tail of any of its replicas begins.
+void Simulation::TailOver(int32_t x) {
+  const int32_t rank = RankOf(x);
+  if (job_.gathers.empty() || job_.gathers[Index(rank)].bytes == 0) return EndStep(x);
+  Ring& ring = rings_[Index(rank)];
+  if (++ring.updated < replicas_) return;
+  ring.updated = 0;
+  ring.queue.emplace_back(-1, 0);
+  ServeRing(rank);
 }
 
 void Simulation::EndStep(int32_t x) {
   Device& device = devices_[Index(x)];
   if (log_ != nullptr) LogEndOfStep(x);
   const int32_t step = device.step++;
-  if (++ended_in_step_[Index(step)] == static_cast<int32_t>(devices_.size()))
+  if (++ended_in_step_[Index(step)] == static_cast<int32_t>(devices_.size())) {
     run_.step_ends[Index(step)] = {now_};
+    for (size_t other = 0; device.step == job_.counted_from && other < devices_.size(); ++other)
+      run_.computation[other] = {std::max<int64_t>(0, devices_[other].computes_until - now_)};
+  }
   if (device.step >= job_.steps && !job_.step_barrier) return;
   if (!job_.step_barrier) {
     BeginStep(x);
@@ -566,68 +581,15 @@ void Simulation::EndStep(int32_t x) {
   for (size_t other = 0; other < devices_.size(); ++other) BeginStep(static_cast<int32_t>(other));
 }
 
-void Simulation::AddFlow(int32_t index, bool is_ring, double bytes, std::vector<int32_t> links) {
-  flows_.push_back({.index = index, .is_ring = is_ring, .left = bytes, .links = std::move(links)});
-  flows_.back().since = now_;
-  flows_.back().ends = std::numeric_limits<int64_t>::max();
-  flows_changed_ = true;
-}
-
 void Simulation::EndFlows() {
-  std::vector<Flow> ended;
-  for (size_t i = 0; i < flows_.size();) {
-    if (flows_[i].ends > now_) {
-      ++i;
-      continue;
-    }
-    ended.push_back(std::move(flows_[i]));
-    flows_.erase(flows_.begin() + static_cast<int64_t>(i));
-  }
-  flows_changed_ = true;
-  for (const Flow& flow : ended) flow.is_ring ? Reduced(flow.index) : Arrive(flow.index);
+  for (const auto& [index, is_ring] : flows_.TakeEnded(now_))
+    is_ring ? Reduced(index) : Arrive(index);
 }
 
-// Max-min fair rates, by progressive filling.
 void Simulation::ShareLinks() {
-  flows_changed_ = false;
-  std::vector<double> left(devices_.size() * 2, bytes_per_tick_);
-  std::vector<int32_t> users(devices_.size() * 2);
-  for (Flow& flow : flows_) {
-    flow.settled = false;
-    for (const int32_t link : flow.links) ++users[Index(link)];
-  }
-  int64_t next = std::numeric_limits<int64_t>::max();
-  for (size_t settled = 0; settled < flows_.size();) {
-    double least = std::numeric_limits<double>::infinity();
-    for (size_t link = 0; link < left.size(); ++link)
-      if (users[link] > 0) least = std::min(least, left[link] / users[link]);
-    std::vector<Flow*> now_settled;
-    for (Flow& flow : flows_) {
-      if (flow.settled) continue;
-      for (const int32_t link : flow.links)
-        if (left[Index(link)] / users[Index(link)] <= least * (1 + 1e-12)) {
-          now_settled.push_back(&flow);
-          break;
-        }
-    }
-    for (Flow* flow : now_settled) {
-      flow->settled = true;
-      ++settled;
-      for (const int32_t link : flow->links) {
-        left[Index(link)] = std::max(0.0, left[Index(link)] - least);
-        --users[Index(link)];
-      }
-      if (flow->rate != least) {
-        flow->left -= flow->rate * static_cast<double>(now_ - flow->since);
-        flow->since = now_;
-        flow->rate = least;
-        flow->ends = now_ + std::max<int64_t>(0, std::llround(std::ceil(flow->left / least)));
-      }
-      next = std::min(next, flow->ends);
-    }
-  }
+  const std::optional<int64_t> next = flows_.Share(now_);
   ++flows_version_;
-  if (!flows_.empty()) Push(next, Happening::kFlowsEnd, 0, flows_version_);
+  if (next.has_value()) Push(*next, Happening::kFlowsEnd, 0, flows_version_);
 }
 
 PipelineSlice Simulation::SliceOf(PipelineSlice::Kind kind, int32_t x, int64_t begun) const {
@@ -676,6 +638,7 @@ void Simulation::LogTransfer(int32_t message, int64_t begun) {
 
 void Simulation::LogReduction(int32_t rank, const Ring& ring) {
   const auto [stage, reduction] = ring.queue.front();
+  if (stage < 0) return;  // a part of the step's end
   for (int32_t replica = 0; replica < replicas_; ++replica) {
     PipelineSlice slice = SliceOf(PipelineSlice::Kind::kReduction, replica * p_ + rank, ring.begun);
     slice.stage = stage;
@@ -709,21 +672,20 @@ void Simulation::Handle(const Event& event) {
     case Happening::kNotified:
       return Notify(event.index);
     case Happening::kReducedAlone: {
-      const auto [stage, reduction] = rings_[Index(event.index)].queue.front();
-      const double bytes = job_.reductions[Index(stage)][reduction].wire_bytes;
+      const double bytes = FirstOf(event.index).wire_bytes;
       if (bytes <= 0) return Reduced(event.index);
       std::vector<int32_t> links;
       for (int32_t replica = 0; replica < replicas_; ++replica) {
         links.push_back((replica * p_ + event.index) * 2);
         links.push_back((replica * p_ + event.index) * 2 + 1);
       }
-      return AddFlow(event.index, true, bytes, std::move(links));
+      return flows_.Add({.index = event.index, .is_ring = true}, bytes, std::move(links), now_);
     }
     case Happening::kFlowsEnd:
       if (event.part == flows_version_) EndFlows();
       return;
     case Happening::kTailOver:
-      return EndStep(event.index);
+      return TailOver(event.index);
   }
 }
 
@@ -737,7 +699,7 @@ absl::StatusOr<PipelineRun> Simulation::Run() {
       ++run_.events;
       Handle(event);
     }
-    if (flows_changed_) ShareLinks();
+    if (flows_.changed()) ShareLinks();
     if (!stop_.GoesOn(1)) return stop_.status();
   }
   if (ended_in_step_.back() < static_cast<int32_t>(devices_.size()))

@@ -6,7 +6,8 @@
 // of an ordered pair of devices go one after the other, latency first, then bytes. A stage's
 // gradients are reduced by all replicas at once, a device's collectives one after the other. What a
 // device does at its step's end (`tail`) waits for its computations, transfers sent and reductions;
-// then its next step begins, or, with a barrier, when all devices have come so far.
+// then replicas gather what they updated, if they must; then its next step begins, or, with a
+// barrier, when all devices have come so far.
 // Time: in ticks (core/base/time.h); shared links divide bytes in floating point, and an end is
 // rounded up to a tick. The same job gives the same run, on any machine with IEEE arithmetic.
 // Cost: O(log) an event on links of pairs; on devices' links times the transfers under way.
@@ -55,7 +56,7 @@ struct StageReduction {
   Span alone;  // its time beside the bytes below
   // Bytes that it sends on the devices' links, shared with transfers; 0: it has links of its own.
   double wire_bytes = 0;
-  int64_t bytes = 0;  // of its gradients, for logs
+  int64_t bytes = 0;  // of its gradients; a gather of none is none
 };
 
 struct StageTimes {
@@ -76,6 +77,8 @@ struct PipelineJob {
   std::vector<int64_t> output_bytes;                    // of a stage but the last
   std::vector<std::vector<StageReduction>> reductions;  // by stage, in their order
   std::vector<Span> tails;                              // by device
+  // By device, after the tail of all replicas: what a sharded optimizer has updated; empty: none.
+  std::vector<StageReduction> gathers;
   std::vector<double> scale;  // of computation, by replica and device; empty: 1
   // The same of each step, beside that: by step, replica and device; empty: 1.
   std::vector<std::vector<double>> step_scale;
@@ -87,13 +90,15 @@ struct PipelineJob {
   PipelineReduction reduction = PipelineReduction::kAtEnd;
   bool step_barrier = false;
   int32_t steps = 1;
+  int32_t counted_from = 0;  // the first step whose computation is counted, below `steps`
   uint64_t seed = 0;
 };
 
 struct PipelineRun {
   // By step, the instant at which the last device has ended it.
   std::vector<Instant> step_ends;
-  std::vector<Span> computation;          // by device of all replicas, of all steps
+  // By device of all replicas, since the last device ended the step before counted_from.
+  std::vector<Span> computation;
   std::vector<int32_t> chunks_in_flight;  // the most, by device of the first replica
   // By device of all replicas and computation of its order: its end in the first step.
   std::vector<std::vector<Instant>> ends;

@@ -61,24 +61,26 @@ ModelError MeasuredModelError(const Scenario& scenario, bool has_recorded_stages
 void TellCertainty(const Uncertainty& uncertainty, const Interval& runs, Prediction& prediction) {
   const double mean = prediction.examples_per_second;
   const double level = runs.level;
-  prediction.simulation_interval = {.lower = std::max(0.0, mean * (1 - uncertainty.simulation)),
-                                    .upper = mean * (1 + uncertainty.simulation),
-                                    .level = level};
+  // All on the logarithm, so that each holds the one before.
+  const auto around = [&](double below, double above) {
+    return Interval{
+        .lower = mean * std::exp(-below), .upper = mean * std::exp(above), .level = level};
+  };
+  prediction.simulation_interval = around(uncertainty.simulation, uncertainty.simulation);
   const double half = std::hypot(uncertainty.simulation, uncertainty.input.half_width);
-  prediction.confidence_interval = {
-      .lower = mean * std::exp(-half), .upper = mean * std::exp(half), .level = level};
+  prediction.confidence_interval = around(half, half);
   const double with_more = std::hypot(uncertainty.simulation, uncertainty.input.with_more_steps);
   prediction.input_fraction = half > 0 ? 1 - uncertainty.simulation / half : 0;
   prediction.half_width_with_more_steps = std::sinh(with_more) * mean;
   // A mean absolute error of a normal distribution is sqrt(2 / pi) of its deviation.
   const double model = NormalDeviate(level) * uncertainty.model.fraction * std::sqrt(M_PI / 2);
   const double other = std::hypot(uncertainty.input.half_width, model);
-  const auto reach = [&](double end) {
-    return std::hypot(std::log(std::max(end, mean * 1e-6) / mean), other);
+  // A single run is no better known than the mean of all.
+  const auto reach = [&](double chance) {
+    return std::hypot(std::max(chance, uncertainty.simulation), other);
   };
-  prediction.run_interval = {.lower = mean * std::exp(-reach(std::min(runs.lower, mean))),
-                             .upper = mean * std::exp(reach(std::max(runs.upper, mean))),
-                             .level = level};
+  prediction.run_interval = around(reach(std::log(mean / std::max(runs.lower, mean * 1e-6))),
+                                   reach(std::log(runs.upper / mean)));
   prediction.model_error = uncertainty.model;
 }
 

@@ -24,6 +24,7 @@ Part PartOf(Pass pass) {
     case Pass::kOptimizer:
       return Part::kOptimizer;
     case Pass::kOther:
+    case Pass::kDataLoading:
     case Pass::kUnspecified:
       break;
   }

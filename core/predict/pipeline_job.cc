@@ -11,8 +11,9 @@
 
 #include "core/base/index.h"
 #include "core/communication/all_reduce.h"
-#include "core/communication/collective_time.h"
+#include "core/communication/full_sharding.h"
 #include "core/model/stage_map.h"
+#include "core/predict/pipeline_reductions.h"
 
 namespace stepcast {
 namespace {
@@ -24,8 +25,6 @@ constexpr Span kForwardOfStage = Microseconds(250);
 constexpr Span kBackwardOfStage = Microseconds(350);
 constexpr double kAddSecondsPerByte = 0.09e-9;
 constexpr double kCopySecondsPerByte = 0.1e-9;
-// Copies of parameters that a device holds: themselves, gradients, and Adam's two moments.
-constexpr double kOptimizerCopies = 2;
 
 // The parts of a stage that are simulated apart.
 enum class Section : uint8_t { kForward, kBackward, kBackwardWeight };
@@ -71,6 +70,8 @@ class PipelinePlanner {
   PipelinePlan Make() && {
     const size_t stages = first_.size();
     plan_.has_recorded_stages = stages > 1 && map_.chain.size() == stages;
+    plan_.recorded_buckets = profile_.content().buckets;
+    plan_.sent_share = SentShareOf(profile_);
     plan_.gradients.resize(stages);
     plan_.kept_bytes.resize(stages);
     plan_.gradient_bytes.resize(Index(layout_.devices));
@@ -154,6 +155,7 @@ class PipelinePlanner {
 
   void AddGradients() {
     const auto steps = static_cast<int64_t>(profile_.steps().size());
+    const std::vector<int32_t> bucket = RecordedBucketOf();
     for (size_t i = 0; i < operations_.size(); ++i) {
       if (map_.role_of[i] != StageRole::kGradient) continue;
       const int32_t stage = StageOf(i);
@@ -165,9 +167,27 @@ class PipelinePlanner {
       }
       plan_.gradients[Index(stage)].push_back(
           {.bytes = operations_[i].size_bytes,
-           .before_end = Nanoseconds(std::max<int64_t>(0, before_end))});
+           .before_end = Nanoseconds(std::max<int64_t>(0, before_end)),
+           .bucket = bucket[i]});
       plan_.gradient_bytes[Index(layout_.DeviceOf(stage))] += operations_[i].size_bytes;
     }
+  }
+
+  // By operation, the number of its gradient's bucket, of those whose sizes were recorded.
+  std::vector<int32_t> RecordedBucketOf() const {
+    std::vector<int32_t> bucket(operations_.size());
+    if (!plan_.recorded_buckets || plan_.recorded_buckets->sizes_bytes.empty()) return bucket;
+    std::vector<int64_t> bytes;
+    for (size_t i = 0; i < operations_.size(); ++i)
+      if (map_.role_of[i] == StageRole::kGradient) bytes.push_back(operations_[i].size_bytes);
+    std::vector<int32_t> of_gradient;
+    for (const int32_t count : GradientsByBucket(bytes, *plan_.recorded_buckets))
+      of_gradient.insert(of_gradient.end(), Index(count),
+                         of_gradient.empty() ? 0 : of_gradient.back() + 1);
+    auto next = of_gradient.begin();
+    for (size_t i = 0; i < operations_.size(); ++i)
+      if (map_.role_of[i] == StageRole::kGradient) bucket[i] = *next++;
+    return bucket;
   }
 
   // The devices that an operation of the step's end waits for; null: none that is known.
@@ -258,100 +278,6 @@ class PipelinePlanner {
   PipelinePlan plan_;
 };
 
-// Writes the collectives of stages.
-class ReductionWriter {
- public:
-  ReductionWriter(const PipelinePlan& plan, const Scenario& scenario)
-      : plan_(plan),
-        scenario_(scenario),
-        job_(scenario.all_reduce()),
-        pipeline_(*scenario.pipeline),
-        times_(scenario) {}
-
-  std::vector<std::vector<StageReduction>> Write() const {
-    const PipelineLayout& layout = pipeline_.layout;
-    std::vector<std::vector<StageReduction>> reductions(Index(layout.stages()));
-    if (scenario_.workers == 1 || !plan_.reduces) return reductions;
-    for (int32_t stage = 0; stage < layout.stages(); ++stage) {
-      const std::vector<StageGradient>& gradients = plan_.gradients[Index(stage)];
-      if (HasBuckets(pipeline_.reduction)) {
-        AddBuckets(stage, gradients, reductions[Index(stage)]);
-      } else if (pipeline_.reduction == PipelineReduction::kByChunk) {
-        Add(SumOf(gradients), {}, reductions[Index(stage)]);
-      } else if (stage < layout.devices) {
-        // At a device's end all its gradients are one.
-        Add(plan_.gradient_bytes[Index(layout.DeviceOf(stage))], {}, reductions[Index(stage)]);
-      }
-    }
-    return reductions;
-  }
-
- private:
-  static int64_t SumOf(const std::vector<StageGradient>& gradients) {
-    int64_t sum = 0;
-    for (const StageGradient& gradient : gradients) sum += gradient.bytes;
-    return sum;
-  }
-
-  // Megatron-LM's: all stages but the first have one bucket (distributed_data_parallel.py).
-  Buckets MegatronBuckets(int32_t stage) const {
-    constexpr int64_t kLeastElements = 40'000'000;
-    constexpr int64_t kElementsOfARank = 1'000'000;
-    const int64_t bytes = stage > 0
-                              ? INT64_MAX
-                              : pipeline_.gradient_element_bytes *
-                                    std::max(kLeastElements, kElementsOfARank * scenario_.workers);
-    return {.first_bytes = bytes, .cap_bytes = bytes};
-  }
-
-  void AddBuckets(int32_t stage, const std::vector<StageGradient>& gradients,
-                  std::vector<StageReduction>& to) const {
-    std::vector<int64_t> bytes;
-    for (const StageGradient& gradient : gradients) bytes.push_back(gradient.bytes);
-    Fusion rule = Buckets{};
-    if (std::holds_alternative<Buckets>(job_.fusion)) rule = job_.fusion;
-    if (pipeline_.reduction == PipelineReduction::kMegatronBuckets) rule = MegatronBuckets(stage);
-    size_t next = 0;
-    for (const int32_t count : GradientsByBucket(bytes, rule)) {
-      int64_t sum = 0;
-      Span before_end = gradients[next].before_end;
-      for (int32_t i = 0; i < count; ++i, ++next) {
-        sum += gradients[next].bytes;
-        before_end = std::min(before_end, gradients[next].before_end);
-      }
-      Add(sum, before_end, to);
-    }
-  }
-
-  void Add(int64_t bytes, Span before_end, std::vector<StageReduction>& to) const {
-    if (bytes == 0) return;
-    const bool sharded = job_.sharding != Sharding::kNone;
-    const auto time_of = [&](Collective kind) { return times_.TimeOf(kind, bytes); };
-    StageReduction reduction{
-        .before_end = before_end,
-        .alone = sharded ? time_of(Collective::kReduceScatter) + time_of(Collective::kAllGather)
-                         : time_of(Collective::kAllReduce),
-        .wire_bytes = 0,
-        .bytes = bytes};
-    const bool on_links =
-        job_.workers_per_node == 1 && (job_.algorithm == CollectiveAlgorithm::kRing ||
-                                       job_.algorithm == CollectiveAlgorithm::kGloo);
-    if (pipeline_.shares_links && on_links) {
-      const double d = scenario_.workers;
-      reduction.wire_bytes = 2 * (d - 1) / d * static_cast<double>(bytes);
-      const Span on_wire = FromSeconds(reduction.wire_bytes / scenario_.bandwidth_bytes_per_second);
-      reduction.alone = std::max(Span{}, reduction.alone - on_wire);
-    }
-    to.push_back(reduction);
-  }
-
-  const PipelinePlan& plan_;
-  const Scenario& scenario_;
-  const AllReduce& job_;
-  const Pipeline& pipeline_;
-  const CollectiveTimes times_;
-};
-
 }  // namespace
 
 std::vector<double> PipelinePlan::MicroBatchSeconds(const PipelineLayout& layout) const {
@@ -375,7 +301,7 @@ PipelineJob JobOf(const PipelinePlan& plan, const Scenario& scenario) {
   job.layout = pipeline.layout;
   job.times = plan.times;
   job.output_bytes = plan.output_bytes;
-  job.reductions = ReductionWriter(plan, scenario).Write();
+  AddReductions(plan, scenario, job);
   job.tails = plan.tails;
   job.receives = pipeline.receives;
   job.transport = pipeline.transport;
@@ -391,33 +317,50 @@ double MostStepsPerSecond(const PipelinePlan& plan, const Scenario& scenario) {
   const PipelineLayout& layout = scenario.pipeline->layout;
   const PipelineJob job = JobOf(plan, scenario);
   const std::vector<double> load = plan.MicroBatchSeconds(layout);
+  const bool at_end = scenario.pipeline->reduction == PipelineReduction::kAtEnd;
+  const auto seconds_of = [&](int32_t stage, Span StageTimes::*part) {
+    double sum = 0;
+    for (const auto& of_step : plan.times) sum += ToSeconds(of_step[Index(stage)].*part);
+    return sum / static_cast<double>(plan.times.size());
+  };
   double step = 0;
+  double on_way = 0;  // of a micro-batch to the device's first stage, and back
+  double first_end = 0;
   for (int32_t device = 0; device < layout.devices; ++device) {
     const double computes = load[Index(device)] * layout.micro_batches;
-    double reduces = 0;
+    const auto [reduces, gathers] = CollectiveSecondsOf(job, device);
+    double weights = 0;  // whose gradients nobody else waits for
     for (int32_t chunk = 0; chunk < layout.chunks; ++chunk)
-      for (const StageReduction& reduction : job.reductions[Index(layout.StageOf(device, chunk))])
-        reduces += ToSeconds(reduction.alone) + reduction.wire_bytes / job.bytes_per_second;
-    const bool at_end = scenario.pipeline->reduction == PipelineReduction::kAtEnd;
-    step = std::max(step, (at_end ? computes + reduces : std::max(computes, reduces)) +
-                              ToSeconds(job.tails[Index(device)]));
+      weights += seconds_of(layout.StageOf(device, chunk), &StageTimes::backward_weight) *
+                 layout.micro_batches;
+    const double tail = ToSeconds(job.tails[Index(device)]) + gathers;
+    step = std::max(step, (at_end ? computes + reduces : std::max(computes, reduces)) + tail);
+    // The first device ends its step behind all others, and begins the next before them.
+    if (device == 0) first_end = (at_end ? reduces : 0) + tail;
+    step = std::max(step, on_way + computes - weights + first_end);
+    on_way += seconds_of(device, &StageTimes::forward) + seconds_of(device, &StageTimes::backward) +
+              2 * (ToSeconds(job.latency) +
+                   static_cast<double>(job.output_bytes[Index(device)]) / job.bytes_per_second);
   }
   return scenario.workers / step;
 }
 
-int64_t DeviceMemory(const PipelinePlan& plan, const Scenario& scenario, int32_t device,
-                     int32_t in_flight) {
-  if (!plan.knows_memory) return 0;
+DeviceMemory MemoryOfDevice(const PipelinePlan& plan, const Scenario& scenario, int32_t device) {
   const PipelineLayout& layout = scenario.pipeline->layout;
+  DeviceMemory memory =
+      StateOf(static_cast<double>(plan.gradient_bytes[Index(device)]) / plan.sent_share,
+              ShardingOf(scenario), scenario.workers);
+  if (!plan.knows_memory) return memory;
   int64_t kept = 0;
-  for (int32_t chunk = 0; chunk < layout.chunks; ++chunk)
-    kept += plan.kept_bytes[Index(layout.StageOf(device, chunk))];
-  const auto gradients = static_cast<double>(plan.gradient_bytes[Index(device)]);
-  const Sharding sharding = scenario.all_reduce().sharding;
-  const double d = scenario.workers;
-  const double state = 1 + (sharding >= Sharding::kGradients ? 1 / d : 1) +
-                       kOptimizerCopies / (sharding >= Sharding::kOptimizer ? d : 1);
-  return static_cast<int64_t>(state * gradients) + kept * in_flight / layout.chunks;
+  int64_t most = 0;
+  for (const PipelineWork& work : OrderOf(layout, device)) {
+    const int64_t bytes = plan.kept_bytes[Index(layout.StageOf(device, work.chunk))];
+    if (work.part == PipelinePart::kForward) most = std::max(most, kept += bytes);
+    if (work.part == PipelinePart::kBackward || work.part == PipelinePart::kBackwardWeight)
+      kept -= bytes;
+  }
+  memory.kept = static_cast<double>(most);
+  return memory;
 }
 
 }  // namespace stepcast

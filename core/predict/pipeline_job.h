@@ -8,18 +8,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/pipeline/simulation.h"
+#include "core/predict/device_memory.h"
 
 namespace stepcast {
 
 struct StageGradient {
   int64_t bytes = 0;
-  Span before_end;  // of the stage's backward, mean over the recorded steps
+  Span before_end;     // of the stage's backward, mean over the recorded steps
+  int32_t bucket = 0;  // of the recorded ones
 };
 
 // The part that scenarios of a job share that differ in nothing but their replicas and links.
@@ -30,10 +33,12 @@ struct PipelinePlan {
   std::vector<Span> tails;                                // by device
   std::vector<int64_t> kept_bytes;                        // by stage, of one micro-batch
   std::vector<int64_t> gradient_bytes;                    // by device
+  std::optional<RecordedBuckets> recorded_buckets;        // the profile's
   std::vector<std::vector<std::string>> first_by_device;  // names of first operations, by chunk
   bool knows_memory = false;
+  double sent_share = 1;             // of a byte of gradients
   bool has_recorded_stages = false;  // none is cut from what was recorded together
-  bool reduces = true;  // a what-if: else reductions take no time
+  bool reduces = true;               // a what-if: else reductions take no time
 
   // Seconds of computation of a micro-batch, by device.
   std::vector<double> MicroBatchSeconds(const PipelineLayout& layout) const;
@@ -48,11 +53,12 @@ PipelinePlan PlanPipeline(const Profile& profile, const Scenario& scenario);
 PipelineJob JobOf(const PipelinePlan& plan, const Scenario& scenario);
 
 // Steps per second of all workers that no run exceeds but by chance: no device computes less, nor
-// reduces faster, than its step takes.
+// reduces faster, than its step takes, and each waits for the devices before it, which follow it.
 double MostStepsPerSecond(const PipelinePlan& plan, const Scenario& scenario);
 
-// Bytes that a device needs at its peak. `in_flight`: chunks of it. 0: not known.
-int64_t DeviceMemory(const PipelinePlan& plan, const Scenario& scenario, int32_t device,
-                     int32_t in_flight);
+// The peak of a device: parameters, gradients and Adam's moments, as sharded, and the most that its
+// chunks in flight keep together, by its order. Where no operation says what it keeps
+// (!knows_memory) it has the former alone, a lower bound. Cost: linear in the device's order.
+DeviceMemory MemoryOfDevice(const PipelinePlan& plan, const Scenario& scenario, int32_t device);
 
 }  // namespace stepcast

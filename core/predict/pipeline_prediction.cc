@@ -18,6 +18,7 @@
 #include "core/base/student_t.h"
 #include "core/pipeline/shares.h"
 #include "core/predict/certainty.h"
+#include "core/predict/pipeline_reductions.h"
 #include "core/predict/run_interval.h"
 #include "core/predict/worlds.h"
 
@@ -165,12 +166,12 @@ absl::Status PipelineRuns::CheckLength() const {
   for (const int64_t bytes : job.output_bytes)
     of_micro_batch +=
         2 * (ToSeconds(job.latency) + static_cast<double>(bytes) / job.bytes_per_second);
-  for (const auto& of_stage : job.reductions)
-    for (const StageReduction& reduction : of_stage)
-      once += ToSeconds(reduction.alone) + reduction.wire_bytes / job.bytes_per_second;
+  for (int32_t device = 0; device < layout.devices; ++device) {
+    const auto [reduces, gathers] = CollectiveSecondsOf(job, device);
+    once += reduces + gathers + ToSeconds(job.tails[Index(device)]);
+  }
   double slowest = 1;
   for (const Column& column : columns_) slowest = std::max(slowest, column.scale);
-  for (const Span tail : job.tails) once += ToSeconds(tail);
   const double seconds = steps_ * 8 * slowest * (of_micro_batch * layout.micro_batches + once);
   if (seconds < kLongestSeconds) return absl::OkStatus();
   return MakeError(
@@ -417,7 +418,8 @@ void PipelineRuns::Warn(Prediction& prediction) const {
 
 absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
   const PipelineLayout& layout = scenario_.pipeline->layout;
-  const PipelineJob job = JobOfRun({});
+  PipelineJob job = JobOfRun({});
+  job.counted_from = warmup_;
   const absl::StatusOr<PipelineShares> shares = SharesOf(job, stop);
   if (!shares.ok()) return shares.status();
   PipelineReport report{.idle_fraction = shares->idle_fraction,
@@ -426,21 +428,20 @@ absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
                         .transfer_fraction = shares->transfer_fraction,
                         .reduction_fraction = shares->reduction_fraction,
                         .rest_fraction = shares->rest_fraction};
-  const double all = ToSeconds(shares->run.step_ends.back() - Instant{});
   double total = 0;
   for (int32_t device = 0; device < layout.devices; ++device) {
     PipelineReport::Device& of = report.devices.emplace_back();
     double computed = 0;
-    double replicas = 0;
-    for (int32_t column = 0; column < job.replicas; ++column) {
+    for (int32_t column = 0; column < job.replicas; ++column)
       computed += job.stands_for[Index(column)] *
                   ToSeconds(shares->run.computation[Index(column * layout.devices + device)]);
-      replicas += job.stands_for[Index(column)];
-    }
-    of.utilization = computed / replicas / all;
+    of.utilization = computed / scenario_.workers / shares->step_seconds / (steps_ - warmup_);
     total += of.utilization / layout.devices;
     of.chunks_in_flight = shares->run.chunks_in_flight[Index(device)];
-    of.memory_bytes = DeviceMemory(plan_, scenario_, device, of.chunks_in_flight);
+    const DeviceMemory memory = MemoryOfDevice(plan_, scenario_, device);
+    if (plan_.knows_memory) of.memory_bytes = static_cast<int64_t>(memory.bytes());
+    if (memory.bytes() > (prediction.memory ? prediction.memory->bytes() : 0))
+      prediction.memory = memory;
     of.micro_batch_seconds = load_[Index(device)];
     of.gradient_bytes = plan_.gradient_bytes[Index(device)];
     of.first_operations = plan_.first_by_device[Index(device)];

@@ -29,6 +29,12 @@ absl::Status PipelineFailure(const absl::Status& status, const Scenario& scenari
 // Events that a prediction of such a pipeline simulates, about.
 double ExpectedEvents(const PipelineLayout& layout, const SimulationOptions& options);
 
+// The failure is of this pipeline alone, not of the time that was allowed: others may do.
+inline bool IsOfPipeline(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kFailedPrecondition ||
+         status.code() == absl::StatusCode::kOutOfRange;
+}
+
 class PipelinePredictor {
  public:
   // Both must outlive it.

@@ -113,17 +113,15 @@ void PointSet::RunInFull(Entry& entry) {
 
 SimulationOptions PointSet::OptionsOf(const Scenario& scenario) const {
   SimulationOptions options = options_;
-  const bool matters = scenario.workers > 1 && !scenario.is_synchronous();
-  if (matters && !StartsAtRandom(scenario, options_)) options.automatic_steps = false;
+  if (scenario.RemembersStart() && !StartsAtRandom(scenario, options_))
+    options.automatic_steps = false;
   return options;
 }
 
 void PointSet::CompareStarts(Entry& entry) {
   const Scenario& scenario = entry.runs.scenario();
   if (entry.other_start.has_value()) return;
-  // Workers that wait for each other at every step forget their start in the first one.
-  const bool remembers = scenario.workers > 1 && !scenario.is_synchronous();
-  if (options_.horizon == Horizon::kSteadyState && remembers) {
+  if (options_.horizon == Horizon::kSteadyState && scenario.RemembersStart()) {
     entry.other_start.emplace(profile_, WithOtherStart(scenario),
                               WithOtherStart(scenario, OptionsOf(scenario)), entry.runs.graph(),
                               Replications::Purpose::kOtherStart);
@@ -432,7 +430,7 @@ Prediction PointSet::Summarize(size_t index) const {
   prediction.speedup =
       prediction.steps_per_second / entries_[entry.baseline].Known().StepsPerSecond().mean;
   prediction.scaling_efficiency = prediction.speedup / prediction.scenario.workers;
-  if (options_.horizon == Horizon::kSteadyState) {
+  if (options_.horizon == Horizon::kSteadyState && runs.scenario().RemembersStart()) {
     Starts starts{.at_random = StartsAtRandom(runs.scenario(), options_),
                   .own = {runs.StepsPerSecond(), runs.Runs()},
                   .other = {}};

@@ -15,6 +15,7 @@
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "core/communication/collective_seconds.h"
+#include "core/model/scenario_edits.h"
 #include "core/orders/transfer_ranks.h"
 #include "core/predict/run_interval.h"
 #include "core/predict/start_comparison.h"
@@ -29,7 +30,7 @@ constexpr uint64_t kStaggerStream = 3;
 // asked for as it is when so many share the servers' links.
 double StartWindowNs(const Profile& profile, const Scenario& scenario,
                      const SimulationOptions& options) {
-  if (!options.automatic_steps || scenario.is_synchronous()) return profile.mean_step_ns();
+  if (!options.automatic_steps || !scenario.RemembersStart()) return profile.mean_step_ns();
   double down = 0;
   double up = 0;
   for (const Operation& operation : profile.operations()) {
@@ -143,6 +144,7 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(
                     .ranking = nullptr,
                     .worlds = std::move(worlds),
                     .passes = std::nullopt,
+                    .memory = MemoryNeedsOf(profile),
                     .listed = {}};
   graph.passes = PassTimesOf(*graph.job.program, profile);
   if (scenario.has_servers()) {
@@ -213,10 +215,8 @@ bool Replications::IsRandom() const {
   return graph_->job.program->step_count() > 1 || varies || random_order || StartMatters();
 }
 
-// Workers that wait for each other at every step forget in the first one how they started.
 bool Replications::StartMatters() const {
-  return StartsAtRandom(scenario_, options_) && scenario_.workers > 1 &&
-         !scenario_.is_synchronous();
+  return StartsAtRandom(scenario_, options_) && scenario_.RemembersStart();
 }
 
 void Replications::Allow(const SimulationOptions& options) {
@@ -290,15 +290,15 @@ bool Replications::SaysEnough(int32_t milestone) const {
 }
 
 // The begin of a run of a steady state that a short run repeats, in steps of each worker: where
-// workers meet in every step, or there is one, each is a sample of its own; else what a step is
-// worth falls with the number of workers. Of another horizon: all of it.
+// workers begin every step together, or there is one, each is a sample of its own; else what a step
+// is worth falls with the number of workers. Of another horizon: all of it.
 Replications::Opening Replications::OpeningOf() const {
   if (options_.horizon != Horizon::kSteadyState) return {};
-  const bool is_sample = scenario_.is_synchronous() || scenario_.workers == 1;
   const int32_t wanted =
-      is_sample ? kOpeningSamples
-                : std::max({kOpeningSteps, kOpeningStepsOfAll / scenario_.workers,
-                            static_cast<int32_t>(kOpeningShare * options_.steps_per_worker)});
+      !scenario_.RemembersStart()
+          ? kOpeningSamples
+          : std::max({kOpeningSteps, kOpeningStepsOfAll / scenario_.workers,
+                      static_cast<int32_t>(kOpeningShare * options_.steps_per_worker)});
   const int32_t last = std::min(wanted, options_.steps_per_worker);
   return {.first = last / kOpeningWarmup, .last = last};
 }
@@ -377,12 +377,19 @@ absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) cons
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
   RunSummary summary = Summary(*result);
   summary.opening_steps_per_second = OpeningRate(*result);
-  if (index == 0 && graph_->worlds != nullptr && purpose_ == Purpose::kPrediction) {
-    if (absl::Status status = RunWorldsApart(summary, stop); !status.ok()) return status;
+  if (index > 0 || purpose_ != Purpose::kPrediction) return summary;
+  absl::Status status;
+  if (graph_->worlds != nullptr) status.Update(RunWorldsApart(summary, stop));
+  if (status.ok() && LinkRateMatters()) {
+    status.Update(
+        RunChanged(AtHalfTheRate(scenario_), &RunSummary::half_rate_ratio, summary, stop));
   }
-  if (index == 0 && SharingMatters()) {
-    if (absl::Status status = RunFirstCome(summary, stop); !status.ok()) return status;
+  if (status.ok() && SharingMatters()) {
+    Scenario first_come = scenario_;
+    first_come.servers().link_sharing = FirstCome{};
+    status.Update(RunChanged(first_come, &RunSummary::first_come_ratio, summary, stop));
   }
+  if (!status.ok()) return status;
   return summary;
 }
 
@@ -407,33 +414,34 @@ absl::Status Replications::RunWorldsApart(RunSummary& summary, StopCheck stop) c
       summary.sensitivity.to_deviation = std::min(change / std::log(Worlds::kWiderBy), 0.0);
     }
   }
-  if (scenario_.has_servers() || !LinkRateMatters()) return absl::OkStatus();
-  Scenario halved = scenario_;
-  halved.bandwidth_bytes_per_second /= 2;
-  for (WorkerGroup& group : halved.worker_groups) {
-    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second /= 2;
-  }
-  const absl::StatusOr<RunResult> result = RunOpening(halved, *graph_, World::kExpected, stop);
-  if (!result.ok()) return result.status();
-  summary.simulated_operations += result->simulated_operations;
-  if (summary.opening_steps_per_second > 0)
-    summary.half_rate_ratio = OpeningRate(*result) / summary.opening_steps_per_second;
   return absl::OkStatus();
 }
 
-absl::Status Replications::RunFirstCome(RunSummary& summary, StopCheck stop) const {
-  Scenario changed = scenario_;
-  changed.servers().link_sharing = FirstCome{};
-  const absl::StatusOr<RunResult> result = RunOpening(changed, *graph_, World::kExpected, stop);
+absl::Status Replications::RunChanged(const Scenario& changed, double RunSummary::*ratio,
+                                      RunSummary& summary, StopCheck stop) const {
+  std::shared_ptr<const RankedGraph> graph = graph_;
+  // Servers' transfers have their times in the program.
+  if (!RankedGraph::SharedBy(changed, scenario_)) {
+    absl::StatusOr<std::shared_ptr<const RankedGraph>> made =
+        RankedGraph::Make(*profile_, changed, stop, graph_->worlds);
+    if (!made.ok()) return made.status();
+    graph = *std::move(made);
+  }
+  const absl::StatusOr<RunResult> result = RunOpening(changed, *graph, World::kExpected, stop);
   if (!result.ok()) return result.status();
   summary.simulated_operations += result->simulated_operations;
   if (summary.opening_steps_per_second > 0)
-    summary.first_come_ratio = OpeningRate(*result) / summary.opening_steps_per_second;
+    summary.*ratio = OpeningRate(*result) / summary.opening_steps_per_second;
   return absl::OkStatus();
 }
 
 bool Replications::LinkRateMatters() const {
-  return scenario_.workers > 1 && scenario_.assumed.Has(Assumed::kLinkRate);
+  if (scenario_.workers == 1 || !scenario_.assumed.Has(Assumed::kLinkRate)) return false;
+  const Scenario halved = AtHalfTheRate(scenario_);
+  if (!RankedGraph::SharedBy(halved, scenario_)) return true;
+  const std::vector<PlannedCollective>& planned = graph_->job.collectives;
+  return CollectiveSeconds(planned, halved) != CollectiveSeconds(planned, scenario_) ||
+         LoneCollectiveSeconds(planned, halved) != LoneCollectiveSeconds(planned, scenario_);
 }
 
 bool Replications::SharingMatters() const {
@@ -557,10 +565,11 @@ Prediction Replications::Summarize() const {
   prediction.completions = completions_;
   prediction.passes = graph_->passes;
   if (prediction.passes.has_value()) *prediction.passes = *prediction.passes / SlowestSpeed();
+  prediction.memory = MemoryOf(graph_->memory, scenario_, graph_->job.collectives);
   DescribeResources(prediction);
   if (!scenario_.has_servers()) DescribeCollectives(prediction);
   JudgeConvergence(prediction);
-  if (graph_->worlds != nullptr && LinkRateMatters()) WarnOfLinkRate(prediction);
+  if (LinkRateMatters()) WarnOfLinkRate(prediction);
   if (SharingMatters()) WarnOfLinkSharing(prediction);
   return prediction;
 }
@@ -622,8 +631,10 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
   report.waiting_seconds = waiting * step;
   report.collective_seconds = CollectiveSeconds(planned, scenario_);
   for (size_t i = 0; i < planned.size(); ++i) {
-    CollectiveTiming timing{
-        .operations = {}, .kind = planned[i].kind, .size_bytes = planned[i].bytes};
+    CollectiveTiming timing{.operations = {},
+                            .kind = planned[i].kind,
+                            .is_gradient = planned[i].is_gradient,
+                            .size_bytes = planned[i].bytes};
     for (const int32_t member : planned[i].members)
       timing.operations.push_back(profile_->operations()[Index(member)].name);
     const JointTimes& sums = joint_times_[i];

@@ -51,6 +51,7 @@ struct RankedGraph {
   std::shared_ptr<const Ranking> ranking;  // null where workers meet in collectives
   std::shared_ptr<const Worlds> worlds;    // null: steps are as recorded
   std::optional<PassTimes> passes;         // at the recorded speed
+  MemoryNeeds memory;
   // By world; empty but for parameter servers whose steps vary. Without barriers none is kWider.
   std::vector<Worlds::ListedJob> listed;
 
@@ -167,7 +168,8 @@ class Replications {
   bool IsWholeRun(const Opening& opening) const;
   double OpeningRate(const RunResult& result) const;
   bool StartMatters() const;
-  // True if the rate of links was neither measured nor said to be, and workers share one.
+  // True if the rate of links was neither measured nor said to be, and workers' data takes longer
+  // at half of it.
   bool LinkRateMatters() const;
   // True if links of several servers are in equal shares for want of anything that says so.
   bool SharingMatters() const;
@@ -192,8 +194,9 @@ class Replications {
   RunSummary Summary(const RunResult& result) const;
   // Adds to the first run's summary how its begin answers to the worlds apart.
   absl::Status RunWorldsApart(RunSummary& summary, StopCheck stop) const;
-  // Adds to it the throughput where links are served first come, first served.
-  absl::Status RunFirstCome(RunSummary& summary, StopCheck stop) const;
+  // Adds to it how its begin compares with a change of the scenario.
+  absl::Status RunChanged(const Scenario& changed, double RunSummary::*ratio, RunSummary& summary,
+                          StopCheck stop) const;
   // The half-width of the mean's interval by chance of the simulation that is enough, as a share.
   double EnoughOfMean(double asked) const;
   absl::Status CheckMeasured(const RunResult& result) const;

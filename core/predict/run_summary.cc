@@ -96,8 +96,7 @@ RunEstimate EstimateOf(const RunResult& result, bool automatic_warmup) {
 }
 
 CompletionSeries Thinned(const CompletionSeries& series) {
-  const size_t together =
-      std::max<size_t>(1, (series.marks().size() + kMaxSeriesPoints - 1) / kMaxSeriesPoints);
+  const size_t together = std::max<size_t>(1, series.marks().size() / kMaxSeriesPoints);
   CompletionSeries thinned(static_cast<int64_t>(together) * series.stride());
   for (const Instant mark : series.marks()) thinned.Add(mark, series.stride());
   return thinned;

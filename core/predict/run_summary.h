@@ -78,7 +78,8 @@ struct ThroughputPoint {
 // The most points that a run's throughput over time is told in.
 inline constexpr int32_t kMaxSeriesPoints = 200;
 
-// A series of at most kMaxSeriesPoints of the marks, evenly.
+// A series of the marks, evenly: all of them, or at least kMaxSeriesPoints and fewer than twice
+// as many.
 CompletionSeries Thinned(const CompletionSeries& series);
 
 // The throughput of a run over time, in at most so many windows of equal length, none of them

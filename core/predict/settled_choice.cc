@@ -17,13 +17,28 @@ constexpr size_t kLeastPairs = 3;
 constexpr int kDraws = 2000;
 // The level at which a normal error is made as wide as Student's.
 constexpr double kLevel = 0.95;
+// A larger expected loss, as a share, says no more.
+constexpr double kMostLoss = 1e9;
 
-double DeviationOfDifference(const Alternative& a, const Alternative& b) {
+// True if they are one alternative: the same choices gave the same runs.
+bool AreOne(const Alternative& a, const Alternative& b) {
+  return !a.runs.empty() && a.value == b.value && a.runs == b.runs;
+}
+
+// The lead of an alternative over another, and its deviation.
+struct Lead {
+  double mean = 0;
+  double deviation = 0;
+};
+
+Lead LeadOf(const Alternative& a, const Alternative& b) {
   const size_t pairs = std::min(a.runs.size(), b.runs.size());
-  if (pairs < kLeastPairs) return std::hypot(a.deviation, b.deviation);
+  if (pairs < kLeastPairs)
+    return {.mean = a.value - b.value, .deviation = std::hypot(a.deviation, b.deviation)};
   std::vector<double> differences;
   for (size_t i = 0; i < pairs; ++i) differences.push_back(a.runs[i] - b.runs[i]);
-  return StudentT(differences, kLevel).half_width / NormalQuantile(0.5 + kLevel / 2);
+  const MeanInterval lead = StudentT(differences, kLevel);
+  return {.mean = lead.mean, .deviation = lead.half_width / NormalQuantile(0.5 + kLevel / 2)};
 }
 
 }  // namespace
@@ -44,19 +59,26 @@ Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen) 
   const Alternative& best = alternatives[chosen];
   Settled settled;
   for (size_t i = 0; i < alternatives.size(); ++i) {
-    if (i == chosen) continue;
-    const double ahead = best.value - alternatives[i].value;
-    const double deviation = DeviationOfDifference(best, alternatives[i]);
-    if (deviation <= 0) {
-      if (ahead < 0) settled.probability_best = 0;
-      settled.expected_loss += std::max(0.0, -ahead);
+    const auto is_known = [&](const Alternative& other) { return AreOne(other, alternatives[i]); };
+    const auto rival = alternatives.begin() + static_cast<std::ptrdiff_t>(i);
+    if (i == chosen || is_known(best) || std::any_of(alternatives.begin(), rival, is_known))
+      continue;
+    const double other = alternatives[i].value;
+    const auto [ahead, deviation] = LeadOf(best, alternatives[i]);
+    const double z = ahead / deviation;
+    // Without a deviation, an end, or a number nothing is left to chance.
+    if (!std::isfinite(ahead) || !std::isfinite(z)) {
+      if (other > best.value || std::isnan(best.value)) settled.probability_best = 0;
+      if (std::isfinite(ahead)) settled.expected_loss += std::max(0.0, -ahead);
       continue;
     }
-    const double z = ahead / deviation;
     settled.probability_best *= NormalCdf(z);
     settled.expected_loss += deviation * (NormalDensity(z) - z * NormalCdf(-z));
   }
-  settled.expected_loss /= std::max(std::abs(best.value), 1e-300);
+  if (settled.expected_loss > 0) {
+    settled.expected_loss =
+        std::min(settled.expected_loss / std::max(std::abs(best.value), 1e-300), kMostLoss);
+  }
   return settled;
 }
 

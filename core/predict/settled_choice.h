@@ -2,9 +2,9 @@
 //
 // Method: means of runs differ from the true ones by a normal error. Alternatives whose n-th runs
 // repeat the same random choices are compared run by run (common random numbers), others by both
-// errors together. Source: Chick and Inoue, "New two-stage and sequential procedures for selecting
-// the best simulated system", Operations Research, 2001: pairs as if they were independent, losses
-// added up. Threads: pure functions.
+// errors together; those whose runs are the same count once. Source: Chick and Inoue, "New
+// two-stage and sequential procedures for selecting the best simulated system", Operations
+// Research, 2001: pairs as if they were independent, losses added up. Threads: pure functions.
 #pragma once
 
 #include <cstddef>

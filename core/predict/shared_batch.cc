@@ -16,6 +16,9 @@ absl::StatusOr<SharedBatch> SharedBatch::Of(const Profile& recorded, const JobCh
     faults.Add("scenario.change.batch_size", "given, and a global_batch_size: which of both?");
   faults.AddIf(examples < 1 || examples > INT32_MAX, "scenario.change.global_batch_size", examples,
                " is not from 1 to ", INT32_MAX);
+  const int32_t micro_batches = std::max(change.accumulate.value_or(1), 1);
+  faults.AddIf(examples % micro_batches != 0, "scenario.change.global_batch_size", examples,
+               " examples are not divided by ", micro_batches, " micro-batches");
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   SharedBatch shared(recorded, change, second, limits);
@@ -24,13 +27,22 @@ absl::StatusOr<SharedBatch> SharedBatch::Of(const Profile& recorded, const JobCh
   return shared;
 }
 
+std::string SharedBatch::Name() const {
+  return absl::StrCat(
+      "the global batch of ", examples(), " examples",
+      micro_batches() > 1 ? absl::StrCat(" in ", micro_batches(), " micro-batches") : "");
+}
+
 void SharedBatch::Share(ScenarioDraft& draft, const std::string& path,
                         const std::string& workers_path, RequestFaults& faults) const {
   const int64_t workers = std::max(draft.workers.value_or(1), 1);
   if (!draft.pipeline.has_value()) {
-    if (examples() % workers != 0)
-      faults.Add(workers_path, absl::StrCat(workers, " workers do not divide the global batch of ",
-                                            examples(), " examples"));
+    if (micro_batches() > 1) {
+      const std::string why = WhyNotAccumulated(recorded_, draft);
+      faults.AddIf(!why.empty(), "scenario.change.accumulate", micro_batches(), why);
+    }
+    if (micro_batch_examples() % workers != 0)
+      faults.Add(workers_path, absl::StrCat(workers, " workers do not divide ", Name()));
     return;
   }
   std::optional<int32_t>& micro_batches = draft.pipeline->micro_batches;
@@ -52,17 +64,16 @@ void SharedBatch::Share(ScenarioDraft& draft, const std::string& path,
 
 void SharedBatch::CheckShares(const Scenario& one_worker, int32_t workers, const std::string& path,
                               RequestFaults& faults) const {
-  if (workers < 1 || one_worker.CanShare(examples(), workers)) return;
-  faults.Add(path, absl::StrCat(workers, " workers do not divide the global batch of ", examples(),
-                                " examples",
-                                examples() % workers == 0
+  if (workers < 1 || one_worker.CanShare(micro_batch_examples(), workers)) return;
+  faults.Add(path, absl::StrCat(workers, " workers do not divide ", Name(),
+                                micro_batch_examples() % workers == 0
                                     ? " in micro-batches, as many for each as its schedule orders"
                                     : ""));
 }
 
 absl::StatusOr<Profile> SharedBatch::ProfileOf(int32_t workers) const {
   JobChange share = change_;
-  share.batch_size = static_cast<int32_t>(examples() / workers);
+  share.batch_size = static_cast<int32_t>(micro_batch_examples() / workers);
   share.global_batch_size.reset();
   absl::StatusOr<Profile> changed =
       ChangedProfile(recorded_, share, second_ ? &*second_ : nullptr, limits_);

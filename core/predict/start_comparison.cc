@@ -76,6 +76,13 @@ bool ForgotItsStart(double at_random, double early, double late) {
 
 bool Disagree(const RunsOfAStart& own, const RunsOfAStart& other) {
   if (own.runs.empty() || other.runs.empty()) return false;
+  const double matters = kDifferenceThatMatters * own.mean.mean;
+  // A start without chance has no interval: other runs, however they scatter, say another
+  // throughput where all lie to one side of it.
+  if (own.mean.half_width == 0 && other.runs.size() > 1) {
+    const auto [least, most] = std::minmax_element(other.runs.begin(), other.runs.end());
+    return *least > own.mean.mean + matters || *most < own.mean.mean - matters;
+  }
   const double difference = std::abs(own.mean.mean - other.mean.mean);
   // One run of the other start has no interval: it may fall wherever one further run of the own
   // start may.
@@ -83,7 +90,7 @@ bool Disagree(const RunsOfAStart& own, const RunsOfAStart& other) {
   const double explained =
       is_alone ? own.mean.half_width * std::sqrt(static_cast<double>(own.runs.size()) + 1)
                : std::hypot(own.mean.half_width, other.mean.half_width);
-  return difference > std::max(explained, kDifferenceThatMatters * own.mean.mean);
+  return difference > std::max(explained, matters);
 }
 
 std::vector<Regime> RegimesOf(const Starts& starts, double batch_size) {
@@ -114,12 +121,11 @@ std::vector<Regime> RegimesOf(const Starts& starts, double batch_size) {
 void JudgeStarts(const Starts& starts, double batch_size, Prediction& prediction) {
   prediction.regimes = RegimesOf(starts, batch_size);
   if (prediction.regimes.empty()) return;
-  // Of a steady state only: what else it was warned of is explained by the two.
-  if (prediction.steady_state) {
-    std::erase_if(prediction.warnings, [](const Warning& warning) {
-      return warning.reason != Warning::Reason::kLinkSharingMatters;
-    });
-  }
+  // No width of the interval is left to explain.
+  std::erase_if(prediction.warnings, [](const Warning& warning) {
+    return warning.reason == Warning::Reason::kNothingRandom ||
+           warning.reason == Warning::Reason::kOneReplication;
+  });
   prediction.warnings.push_back(
       {.reason = Warning::Reason::kTwoRegimes,
        .message = absl::StrCat("two regimes: ", RegimesText(prediction.regimes, starts),

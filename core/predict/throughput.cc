@@ -109,7 +109,7 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
       CheckHorizonOfPipelines(options->horizon, faults);
     query.scenarios.push_back(*std::move(scenario));
   }
-  if (draft.plan.has_value()) CheckPlan("plan", *draft.plan, faults);
+  if (draft.plan.has_value()) CheckPlan("plan", *draft.plan, query.scenarios, faults);
   CheckSeries(draft.series_points, query.scenarios.size(), faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;

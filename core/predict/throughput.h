@@ -19,6 +19,7 @@
 #include "core/model/scenario.h"
 #include "core/model/scenario_edits.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/device_memory.h"
 #include "core/predict/pass_times.h"
 #include "core/predict/run_memory.h"
 #include "core/predict/run_summary.h"
@@ -90,6 +91,8 @@ struct Warning {
     kCollectivesStartFree,  // a collective takes no time but that of its bytes
     kLinkRateNotMeasured,   // nor said to be
     kLinkSharingMatters,    // of several servers, and nothing says it
+    kKeptBytesNotKnown,     // so memory is a lower bound
+    kRestBelowZero,         // of the line through measured runs, which goes through zero instead
   };
 
   Reason reason = Reason::kNotSteady;
@@ -103,6 +106,7 @@ struct Warning {
 struct CollectiveTiming {
   std::vector<std::string> operations;  // the profile's whose buffers it carries
   Collective kind = Collective::kAllReduce;
+  bool is_gradient = true;  // gradients, or parts of their sums
   int64_t size_bytes = 0;
   double ready_seconds = 0;  // on the last worker
   double start_seconds = 0;
@@ -208,6 +212,8 @@ struct Prediction {
   std::optional<TrainingForecast> forecast;  // of the query's plan
   // Of the slowest kind of worker; none of pipelines.
   std::optional<PassTimes> passes;
+  // One device of a worker, of a pipeline the one that needs most; none: nothing is known.
+  std::optional<DeviceMemory> memory;
   CompletionSeries completions;         // of the first run, thinned
   std::vector<ThroughputPoint> series;  // of the query's series_points
 };

@@ -1,29 +1,40 @@
 #include "core/predict/training_plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/quoted.h"
+
 namespace stepcast {
 
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
-constexpr double kMaxSeconds = 1e11;  // 3,000 years
 constexpr size_t kMaxCurrencyCode = 16;
 
-bool IsAmount(double amount) { return std::isfinite(amount) && amount >= 0; }
+// Amounts beyond these would be no costs that can be compared.
+constexpr double kLeastAmount = 1e-9;
+constexpr double kMostAmount = 1e15;
+
+// Infinite beyond the longest time that is told, and where it is no number.
+double UpToNever(double seconds) {
+  return seconds <= kLongestTrainingSeconds ? seconds : std::numeric_limits<double>::infinity();
+}
 
 // The least time that is allowed.
 enum class Least { kZero, kAboveZero };
 
 void CheckTime(const std::string& field, double seconds, Least least, RequestFaults& faults) {
-  if (seconds <= kMaxSeconds && (seconds > 0 || (seconds == 0 && least == Least::kZero))) return;
+  if (seconds <= kLongestTrainingSeconds &&
+      (seconds > 0 || (seconds == 0 && least == Least::kZero)))
+    return;
   faults.Add(field, absl::StrCat(seconds, " seconds are not ",
                                  least == Least::kZero ? "from 0" : "above 0 and", " up to ",
-                                 kMaxSeconds));
+                                 kLongestTrainingSeconds));
 }
 
 }  // namespace
@@ -48,22 +59,48 @@ double Failures::IntervalOf(int32_t workers) const {
 double Failures::ExpectedSeconds(double work_seconds, int32_t workers) const {
   const double between = worker_seconds_between / workers;
   const double interval = IntervalOf(workers);
-  const double seconds = between * std::exp(restart_seconds / between) *
-                         std::expm1((interval + checkpoint_seconds) / between) * work_seconds /
-                         interval;
-  return seconds <= kMaxSeconds ? seconds : std::numeric_limits<double>::infinity();
+  // The time until so much has gone without a failure.
+  const auto attempted = [&](double seconds) {
+    return between * std::exp(restart_seconds / between) * std::expm1(seconds / between);
+  };
+  const double checkpoints = std::max(0.0, std::ceil(work_seconds / interval) - 1);
+  double seconds = attempted(work_seconds - checkpoints * interval);
+  if (checkpoints > 0) seconds += checkpoints * attempted(interval + checkpoint_seconds);
+  return UpToNever(seconds);
 }
 
-void CheckPrices(const std::string& path, const MachinePrices& prices, RequestFaults& faults) {
-  for (const auto& [field, amount] :
-       {std::pair("worker_hour", prices.worker_hour),
-        std::pair("parameter_server_hour", prices.parameter_server_hour),
-        std::pair("node_hour", prices.node_hour), std::pair("device_hour", prices.device_hour)}) {
-    faults.AddIf(!IsAmount(amount), absl::StrCat(path, ".", field), amount,
-                 " is not an amount of at least 0");
-  }
-  faults.AddIf(prices.currency_code.size() > kMaxCurrencyCode, path + ".currency_code", "has ",
-               prices.currency_code.size(), " characters, more than ", kMaxCurrencyCode);
+bool IsAmount(double amount) {
+  return amount == 0 || (amount >= kLeastAmount && amount <= kMostAmount);
+}
+
+std::string NoAmount() {
+  return absl::StrCat(" is not 0 or an amount from ", kLeastAmount, " to ", kMostAmount);
+}
+
+void CheckPrices(const std::string& path, const MachinePrices& prices,
+                 const std::vector<Scenario>& scenarios, RequestFaults& faults) {
+  const auto is_served = [](const Scenario& scenario) { return scenario.server_count() > 0; };
+  const bool none_has = std::none_of(scenarios.begin(), scenarios.end(), is_served);
+  const bool all_have = std::all_of(scenarios.begin(), scenarios.end(), is_served);
+  bool has_price = false;
+  const auto check = [&](const char* field, double amount, bool is_free, const char* why) {
+    has_price = has_price || amount != 0;
+    const std::string at = absl::StrCat(path, ".", field);
+    faults.AddIf(!IsAmount(amount), at, amount, NoAmount());
+    faults.AddIf(amount != 0 && is_free, at, amount, " given, and ", why);
+  };
+  check("worker_hour", prices.worker_hour, false, "");
+  check("parameter_server_hour", prices.parameter_server_hour, none_has && !all_have,
+        "the job has no parameter servers");
+  check("node_hour", prices.node_hour, all_have && !none_has,
+        "nodes are of jobs whose workers meet in collectives: give worker_hour");
+  check("device_hour", prices.device_hour, false, "");
+  const std::string currency = path + ".currency_code";
+  const bool is_code = prices.currency_code.size() <= kMaxCurrencyCode;
+  faults.AddIf(!is_code, currency, "has ", prices.currency_code.size(), " characters, more than ",
+               kMaxCurrencyCode);
+  faults.AddIf(is_code && !prices.currency_code.empty() && !has_price, currency,
+               Quoted(prices.currency_code), " given, and no price");
 }
 
 void CheckFailures(const std::string& path, const Failures& failures, RequestFaults& faults) {
@@ -75,10 +112,11 @@ void CheckFailures(const std::string& path, const Failures& failures, RequestFau
     CheckTime(path + ".checkpoint_interval", *failures.interval_seconds, Least::kAboveZero, faults);
 }
 
-void CheckPlan(const std::string& path, const TrainingPlan& plan, RequestFaults& faults) {
+void CheckPlan(const std::string& path, const TrainingPlan& plan,
+               const std::vector<Scenario>& scenarios, RequestFaults& faults) {
   faults.AddIf(plan.examples < 1, path + ".examples", plan.examples,
                " is below 1: time and money are those of so many examples");
-  if (plan.prices.has_value()) CheckPrices(path, *plan.prices, faults);
+  if (plan.prices.has_value()) CheckPrices(path, *plan.prices, scenarios, faults);
   if (plan.failures.has_value()) CheckFailures(path + ".failures", *plan.failures, faults);
 }
 
@@ -88,10 +126,10 @@ TrainingForecast ForecastOf(const TrainingPlan& plan, const Scenario& scenario,
   const auto examples = static_cast<double>(plan.examples);
   TrainingForecast forecast{
       .currency_code = plan.prices.has_value() ? plan.prices->currency_code : "",
-      .seconds = examples / examples_per_second,
-      .shortest_seconds = examples / fastest,
+      .seconds = UpToNever(examples / examples_per_second),
+      .shortest_seconds = UpToNever(examples / fastest),
       .longest_seconds =
-          slowest > 0 ? examples / slowest : std::numeric_limits<double>::infinity()};
+          slowest > 0 ? UpToNever(examples / slowest) : std::numeric_limits<double>::infinity()};
   const auto cost_of = [&](double seconds) -> std::optional<double> {
     if (!plan.prices.has_value() || !std::isfinite(seconds)) return std::nullopt;
     return seconds * MoneyPerSecond(*plan.prices, scenario, scenario.workers,

@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/model/scenario.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {
+
+// 3,000 years: of trainings that would take longer it is only said that they do.
+inline constexpr double kLongestTrainingSeconds = 1e11;
 
 // The prices of machines.
 struct MachinePrices {
@@ -37,14 +41,22 @@ struct Failures {
   // Work between checkpoints of a job with so many workers, by what was asked or by Daly's optimum.
   double IntervalOf(int32_t workers) const;
   // The expected time of so much work, checkpoints, restarts and work that is lost included;
-  // infinite where it makes no progress to speak of.
+  // infinite where it makes no progress to speak of. A checkpoint follows every interval but the
+  // last, whole or not, with which the training ends.
   // Source: Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps"
-  // (FGCS 2006), equations 20 and 37; exact for the model above.
+  // (FGCS 2006), equations 20 and 37, for each interval; exact for the model above.
   double ExpectedSeconds(double work_seconds, int32_t workers) const;
 };
 
-// A fault below `path` for each price that is not an amount, and each time out of bounds.
-void CheckPrices(const std::string& path, const MachinePrices& prices, RequestFaults& faults);
+// True of 0 and of what can be compared with other amounts; `NoAmount`: what a fault says of
+// others.
+bool IsAmount(double amount);
+std::string NoAmount();
+
+// A fault below `path` for each price that is not an amount, or is of machines that no scenario has
+// (without scenarios that is not known), for a currency of nothing, and each time out of bounds.
+void CheckPrices(const std::string& path, const MachinePrices& prices,
+                 const std::vector<Scenario>& scenarios, RequestFaults& faults);
 void CheckFailures(const std::string& path, const Failures& failures, RequestFaults& faults);
 
 // The training that a prediction is asked about.
@@ -54,16 +66,18 @@ struct TrainingPlan {
   std::optional<Failures> failures;
 };
 
-void CheckPlan(const std::string& path, const TrainingPlan& plan, RequestFaults& faults);
+void CheckPlan(const std::string& path, const TrainingPlan& plan,
+               const std::vector<Scenario>& scenarios, RequestFaults& faults);
 
 struct TrainingForecast {
   std::string currency_code;
+  // Times are infinite where the training would go on for thousands of years; then no cost is told.
   double seconds = 0;  // without failures, at examples_per_second
   // By the ends of run_interval.
   double shortest_seconds = 0;
   double longest_seconds = 0;
   std::optional<double> cost;
-  // With failures; expected_seconds may be infinite.
+  // With failures.
   std::optional<double> interval_seconds;
   std::optional<double> expected_failures;
   std::optional<double> expected_seconds;

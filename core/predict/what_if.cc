@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/model/batch_growth.h"
 #include "core/model/scenario_edits.h"
 
 namespace stepcast {
@@ -114,12 +115,38 @@ const char* NameOf(WhatIf change) {
                                     "NO_LATENCY",          "COMPUTATION_TWICE_AS_FAST",
                                     "ONE_WORKER_FEWER",    "BEST_BUCKETS",
                                     "BEST_TRANSFER_ORDER", "SERVERS_TWICE_AS_FAST",
-                                    "NO_HOST_WAIT",        "EQUAL_STAGES",
+                                    "NO_HOST_WAIT",        "DATA_LOADING_TWICE_AS_FAST",
+                                    "NO_DATA_WAIT",        "EQUAL_STAGES",
                                     "FREE_TRANSFERS",      "FREE_REDUCTIONS",
                                     "NO_STEP_END",         "TWICE_THE_MICRO_BATCHES",
                                     "TWICE_THE_CHUNKS",    "EAGER_RECEIVES"};
   static_assert(std::size(kNames) == kWhatIfCount);
   return kNames[static_cast<size_t>(change)];
+}
+
+ChangedRecording WithDataLoading(const Profile& profile, double factor) {
+  const std::vector<Operation>& operations = profile.operations();
+  std::vector<double> factors(operations.size(), 1);
+  bool has_any = false;
+  bool takes_time = false;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (operations[i].pass != Pass::kDataLoading) continue;
+    has_any = true;
+    factors[i] = factor;
+    for (int32_t worker = 0; worker < profile.recorded_workers(); ++worker) {
+      for (const RecordedStep& step : profile.steps_of(worker))
+        takes_time = takes_time || step.end_ns[i] > step.start_ns[i];
+    }
+  }
+  if (!has_any)
+    return {.profile = std::nullopt,
+            .why_not = "the profile does not say for how long workers wait for data"};
+  if (!takes_time) return {.profile = std::nullopt, .why_not = "workers never wait for data"};
+  ProfileDraft draft = profile.content();
+  RewriteSteps(draft, [&](const RecordedStep& step) { return WarpedStep(profile, step, factors); });
+  absl::StatusOr<Profile> made = Profile::Create(std::move(draft));
+  if (!made.ok()) return {.profile = std::nullopt, .why_not = std::string(made.status().message())};
+  return {.profile = made->WithChange(profile.change()), .why_not = ""};
 }
 
 absl::StatusOr<JobChanges> JobChanges::Of(const Profile& profile, StopCheck stop) {

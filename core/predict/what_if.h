@@ -33,6 +33,8 @@ enum class WhatIf : uint8_t {
   kBestTransferOrder,       // likewise, of tensors to and from parameter servers
   kServersTwiceAsFast,      // what they compute, and parse of what they receive
   kNoHostWait,              // of workers' devices
+  kDataLoadingTwiceAsFast,  // operations of the pass kDataLoading (WithDataLoading)
+  kNoDataWait,              // likewise, in no time
   // Of pipelines only (core/diagnose/pipeline_diagnosis.h).
   kEqualStages,           // every stage computes for as long as the mean of all
   kFreeTransfers,         // between stages
@@ -42,7 +44,7 @@ enum class WhatIf : uint8_t {
   kTwiceTheChunks,        // of each device, interleaved or breadth first
   kEagerReceives,         // posted at a step's begin
 };
-inline constexpr size_t kWhatIfCount = 16;
+inline constexpr size_t kWhatIfCount = 18;
 // "NO_STRAGGLERS".
 const char* NameOf(WhatIf change);
 
@@ -63,6 +65,15 @@ struct Changed {
   std::optional<Scenario> scenario;
   std::string why_not;
 };
+
+// The profile whose operations of the pass kDataLoading take so many times their time, 0 to 1, of
+// every recorded worker; or the reason why it makes no difference. Cost: linear in the recorded
+// times.
+struct ChangedRecording {
+  std::optional<Profile> profile;
+  std::string why_not;
+};
+ChangedRecording WithDataLoading(const Profile& profile, double factor);
 
 class JobChanges {
  public:

@@ -64,8 +64,19 @@ Outcome Weighing::OutcomeOf(const Choice& choice, const Pace& pace) const {
   return outcome;
 }
 
+// The loss to failures hangs on how long the work takes.
+double Weighing::ObjectivePace(const Choice& choice, double examples_per_second) const {
+  const double effective = EffectivePace(choice, examples_per_second);
+  const bool of_durations =
+      query_.objective == Objective::kMinTime || query_.objective == Objective::kMinCost;
+  if (!of_durations || !query_.examples.has_value() || !query_.failures.has_value())
+    return effective;
+  const auto examples = static_cast<double>(*query_.examples);
+  return examples / query_.failures->ExpectedSeconds(examples / effective, choice.workers);
+}
+
 Score Weighing::ScoreOf(const Choice& choice, const Pace& pace) const {
-  const double effective = EffectivePace(choice, pace.examples_per_second);
+  const double effective = ObjectivePace(choice, pace.examples_per_second);
   const bool servers_vary = query_.server_choices.size() > 1;
   Score score{.miss = OutcomeOf(choice, pace).largest_miss(), .value = effective};
   if (query_.objective == Objective::kKnee)

@@ -69,13 +69,14 @@ class Weighing {
   Outcome OutcomeOf(const Choice& choice, const Pace& pace) const;
   // Its value: examples per second of the objective's own clock, in which a change of the running
   // job takes its time (MAX_THROUGHPUT, MIN_TIME), that squared per machine (KNEE), or examples per
-  // unit of money (MIN_COST).
+  // unit of money (MIN_COST). Of known examples MIN_TIME and MIN_COST count what failures take.
   Score ScoreOf(const Choice& choice, const Pace& pace) const;
   // True if the running job would have to be changed.
   bool Moves(const Choice& choice) const;
 
  private:
   double EffectivePace(const Choice& choice, double examples_per_second) const;
+  double ObjectivePace(const Choice& choice, double examples_per_second) const;
   double MoneyPerSecond(const Choice& choice) const;
 
   const RecommendationQuery& query_;

@@ -13,8 +13,6 @@ namespace stepcast {
 
 namespace {
 
-constexpr size_t kMaxCurrencyCode = 16;
-
 // In strides, each power of two is followed by so many numbers up to the next.
 constexpr int32_t kNumbersOfADoubling = 32;
 
@@ -135,8 +133,6 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   return scenarios;
 }
 
-bool IsAmount(double value) { return std::isfinite(value) && value >= 0; }
-
 void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   const double efficiency = draft.min_scaling_efficiency.value_or(0);
   faults.AddIf(!(efficiency >= 0 && efficiency <= 1), "constraints.min_scaling_efficiency",
@@ -151,21 +147,23 @@ void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   if (draft.budget.has_value()) {
     if (!IsAmount(*draft.budget) || *draft.budget == 0)
-      faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is not an amount above 0"));
+      faults.Add("constraints.budget", absl::StrCat(*draft.budget, NoAmount(), ", above 0"));
     if (!draft.examples.has_value())
       faults.Add("constraints.examples", "unset, but constraints.budget needs it");
     if (!draft.prices.has_value()) faults.Add("prices", "unset, but constraints.budget needs them");
   }
 }
 
-void CheckCosts(const RecommendationDraft& draft, RequestFaults& faults) {
+// `choices`: of servers.
+void CheckCosts(const RecommendationDraft& draft, const std::vector<Scenario>& choices,
+                RequestFaults& faults) {
   const bool needed = draft.objective == Objective::kMinCost;
   if (!draft.prices.has_value()) {
     if (needed) faults.Add("prices", "unset, but objective MIN_COST needs them");
     return;
   }
   const MachinePrices& prices = *draft.prices;
-  CheckPrices("prices", prices, faults);
+  CheckPrices("prices", prices, choices, faults);
   faults.AddIf(needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0 &&
                    prices.node_hour == 0 && prices.device_hour == 0,
                "prices", "all 0, but objective MIN_COST needs a price to compare by");
@@ -180,8 +178,9 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
   const int32_t servers = current.parameter_servers.value_or(1);
   faults.AddIf(servers < 1 || servers > limits.max_parameter_servers, "current.parameter_servers",
                servers, " is not from 1 to ", limits.max_parameter_servers);
-  faults.AddIf(!IsAmount(current.rescale_seconds), "current.rescale_seconds",
-               current.rescale_seconds, " is not a number of seconds of at least 0");
+  faults.AddIf(!(current.rescale_seconds >= 0 && std::isfinite(current.rescale_seconds)),
+               "current.rescale_seconds", current.rescale_seconds,
+               " is not a number of seconds of at least 0");
 }
 
 }  // namespace
@@ -189,7 +188,8 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
 bool RecommendationQuery::IsCandidate(int32_t workers) const {
   return workers >= min_workers && workers <= max_workers &&
          server_choices.front().Allows(workers) &&
-         (!shared.has_value() || server_choices.front().CanShare(shared->examples(), workers)) &&
+         (!shared.has_value() ||
+          server_choices.front().CanShare(shared->micro_batch_examples(), workers)) &&
          (worker_counts.empty() ||
           std::binary_search(worker_counts.begin(), worker_counts.end(), workers));
 }
@@ -275,13 +275,10 @@ void CheckNodes(const RecommendationQuery& query, const RecommendationDraft& dra
     }
   }
   if (!draft.worker_counts.empty() || query.choices() > 0) return;
-  faults.Add(
-      "constraints.max_workers",
-      absl::StrCat("no number of workers from ", query.min_workers, " to ", query.max_workers,
-                   " fills nodes as scenario.all_reduce says",
-                   query.shared.has_value() ? absl::StrCat(" and divides the global batch of ",
-                                                           query.shared->examples(), " examples")
-                                            : ""));
+  faults.Add("constraints.max_workers",
+             absl::StrCat("no number of workers from ", query.min_workers, " to ",
+                          query.max_workers, " fills nodes as scenario.all_reduce says",
+                          query.shared.has_value() ? " and divides " + query.shared->Name() : ""));
 }
 
 }  // namespace
@@ -304,7 +301,7 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
     CheckHorizonOfPipelines(options->horizon, faults);
   if (counts.valid && !query.server_choices.empty()) CheckNodes(query, draft, faults);
   CheckGoals(draft, faults);
-  CheckCosts(draft, faults);
+  CheckCosts(draft, query.server_choices, faults);
   if (draft.failures.has_value()) CheckFailures("failures", *draft.failures, faults);
   CheckCurrent(draft, faults);
   if (absl::Status status = std::move(faults).ToStatus("RECOMMENDATION_INVALID"); !status.ok())

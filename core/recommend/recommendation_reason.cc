@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,26 +13,18 @@
 
 namespace stepcast {
 
-namespace {
-
-constexpr double kMinute = 60;
-constexpr double kHour = 3600;
-constexpr double kDay = 86400;
-// A time is given in a unit from two of it on.
-constexpr double kUnitsBeforeTheNext = 2;
-
-}  // namespace
-
 std::string CountText(int32_t count, std::string_view noun) {
   return absl::StrCat(count, " ", absl::string_view(noun.data(), noun.size()),
                       count == 1 ? "" : "s");
 }
 
 std::string TimeText(double seconds) {
-  if (seconds < kUnitsBeforeTheNext * kMinute) return absl::StrFormat("%.3g s", seconds);
-  if (seconds < kUnitsBeforeTheNext * kHour) return absl::StrFormat("%.3g min", seconds / kMinute);
-  if (seconds < kUnitsBeforeTheNext * kDay) return absl::StrFormat("%.3g h", seconds / kHour);
-  return absl::StrFormat("%.3g d", seconds / kDay);
+  if (!(seconds <= kLongestTrainingSeconds)) return "more than 3,000 years";
+  for (const auto& [unit, name] :
+       {std::pair(86400.0, "d"), std::pair(3600.0, "h"), std::pair(60.0, "min")}) {
+    if (seconds >= 2 * unit) return absl::StrFormat("%.3g %s", seconds / unit, name);
+  }
+  return absl::StrFormat("%.3g s", seconds);
 }
 
 namespace {
@@ -140,10 +133,15 @@ std::string ChangeText(const TriedChoice& from, const TriedChoice& to) {
                          100 * std::abs(change) / before);
 }
 
-// `that fills nodes of 8`, where not every number does.
-std::string OfNodes(const RecommendationQuery& query) {
+// `that divides the global batch of 96 examples and fills nodes of 8`, where not every number does.
+std::string OfCandidates(const RecommendationQuery& query, int32_t number) {
+  std::vector<std::string> rules;
   const int32_t per_node = query.server_choices.front().workers_per_node();
-  return per_node == 1 ? "" : absl::StrCat(" that fills nodes of ", per_node);
+  if (query.shared.has_value()) rules.push_back("divides " + query.shared->Name());
+  if (per_node > 1)
+    rules.push_back(
+        absl::StrCat("fills nodes of ", per_node, number < per_node ? " or fits into one" : ""));
+  return rules.empty() ? "" : " that " + absl::StrJoin(rules, " and ");
 }
 
 // The largest number asked about, where it is chosen, or is as good and so near that only the fewer
@@ -171,11 +169,12 @@ std::string EdgeText(const ReasonFacts& facts) {
                     absl::StrJoin(ConstraintTexts(query), " and "));
   if (edge == ChoiceEdge::kSmallestAsked) {
     absl::StrAppend(&text, "; ", chosen.workers, " is the smallest number asked about",
-                    OfNodes(query), ", and fewer may be as good or better");
+                    OfCandidates(query, chosen.workers), ", and fewer may be as good or better");
   } else if (edge == ChoiceEdge::kLargestAsked ||
              (edge == ChoiceEdge::kOnlyFeasible && largest > 0)) {
     const int32_t below = query.CandidateBelow(largest);
-    absl::StrAppend(&text, "; ", largest, " is the largest number asked about", OfNodes(query));
+    absl::StrAppend(&text, "; ", largest, " is the largest number asked about",
+                    OfCandidates(query, largest));
     const TriedChoice* const before = Find(facts, {below, chosen.parameter_servers});
     const TriedChoice* const last = Find(facts, {largest, chosen.parameter_servers});
     if (before != nullptr && last != nullptr)
@@ -195,9 +194,9 @@ std::string EdgeText(const ReasonFacts& facts) {
 std::string ObjectiveAmongChoices(const ReasonFacts& facts) {
   if (facts.query.choices() == 1) {
     const std::vector<std::string> constraints = ConstraintTexts(facts.query);
-    return absl::StrCat("the only number asked about", OfNodes(facts.query),
-                        constraints.empty() ? "" : ", which keeps ",
-                        absl::StrJoin(constraints, " and "));
+    return absl::StrCat(
+        "the only number asked about", OfCandidates(facts.query, facts.chosen.choice.workers),
+        constraints.empty() ? "" : ", which keeps ", absl::StrJoin(constraints, " and "));
   }
   std::string among = Range(facts.query);
   const std::vector<std::string> constraints = ConstraintTexts(facts.query);
@@ -296,9 +295,8 @@ std::string DevicesText(const Prediction& prediction) {
   const int64_t devices = std::max<int64_t>(prediction.devices, 1);
   const int64_t of_worker = devices / prediction.scenario.workers;
   if (of_worker <= 1) return "";
-  const bool is_one = prediction.scenario.workers == 1;
-  return absl::StrCat(is_one ? ", a replica of " : ", replicas of ", of_worker, " devices",
-                      is_one ? "" : absl::StrCat(" (", devices, " in all)"), ",");
+  if (devices == of_worker) return absl::StrCat(", a replica of ", of_worker, " devices");
+  return absl::StrCat(", replicas of ", of_worker, " devices (", devices, " in all)");
 }
 
 // The share of each worker of a batch that they divide; empty where they divide none.
@@ -306,7 +304,7 @@ std::string ShareText(const ReasonFacts& facts) {
   if (!facts.query.shared.has_value()) return "";
   const int64_t examples = facts.query.shared->examples();
   return absl::StrCat(", with ", examples / facts.chosen.choice.workers, " of the ", examples,
-                      " examples of a step each,");
+                      " examples of a step each");
 }
 
 // Compared with one worker; empty for one.
@@ -321,7 +319,7 @@ std::string Remaining(const ReasonFacts& facts) {
   const Outcome& outcome = facts.chosen.outcome;
   if (!outcome.duration_seconds.has_value()) return "";
   std::string text = "; the remaining examples take " + TimeText(*outcome.duration_seconds);
-  if (outcome.cost.has_value())
+  if (outcome.cost.has_value() && *outcome.duration_seconds <= kLongestTrainingSeconds)
     absl::StrAppend(&text, " and cost ", Money(facts.query, *outcome.cost));
   return text;
 }
@@ -418,6 +416,7 @@ std::string MissText(const ReasonFacts& facts, ConstraintKind kind) {
                           TimeText(*outcome.duration_seconds - *query.deadline_seconds),
                           " too long");
     case ConstraintKind::kBudget:
+      if (!std::isfinite(*outcome.cost)) return "takes " + TimeText(*outcome.duration_seconds);
       return absl::StrCat("costs ", Money(query, *outcome.cost), ", which is ",
                           Money(query, *outcome.cost - *query.budget), " too much");
     default: {
@@ -453,9 +452,10 @@ ChoiceEdge ServersEdge(const ReasonFacts& facts) {
 
 std::string ReasonFor(const ReasonFacts& facts) {
   const Prediction& prediction = facts.chosen.prediction;
+  const std::string aside = DevicesText(prediction) + ShareText(facts);
   return absl::StrFormat(
       "%s%s%s %s %s examples/s%s, %s%s%s%s%s; %s%s%s%s.",
-      ChoiceText(facts.query, facts.chosen.choice), DevicesText(prediction), ShareText(facts),
+      ChoiceText(facts.query, facts.chosen.choice), aside, aside.empty() ? "" : ",",
       facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
       NumberText(prediction.examples_per_second), Speedup(prediction), ObjectiveAmongChoices(facts),
       EdgeText(facts), Remaining(facts), Change(facts), NextStep(facts), Limit(prediction),

@@ -1,11 +1,9 @@
 #include "core/strategies/memory.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 
 #include "core/base/error.h"
 #include "core/base/index.h"
@@ -13,17 +11,6 @@
 #include "core/strategies/strategy.h"
 
 namespace stepcast {
-
-namespace {
-
-// The rest of the name of a computation that begins so; empty: it does not.
-std::string_view NameBehind(absl::string_view prefix, const Operation& operation) {
-  absl::string_view name = operation.name;
-  if (operation.resource != Resource::kWorker || !absl::ConsumePrefix(&name, prefix)) return {};
-  return {name.data(), name.size()};
-}
-
-}  // namespace
 
 const char* NameOf(MemoryPass pass) {
   switch (pass) {
@@ -47,51 +34,9 @@ std::string UnusedNames::Make(const char* prefix, std::string_view name) {
   return made;
 }
 
-std::vector<UndonePair> UndonePairsOf(const Profile& profile) {
-  std::map<std::string_view, int32_t> backward;
-  const std::vector<Operation>& operations = profile.operations();
-  for (size_t i = 0; i < operations.size(); ++i) {
-    const std::string_view name = NameBehind("backward/", operations[i]);
-    if (!name.empty()) backward[name] = static_cast<int32_t>(i);
-  }
-  std::vector<UndonePair> pairs;
-  for (const std::vector<int32_t>& stream : StreamOrders(profile)) {
-    for (const int32_t operation : stream) {
-      const std::string_view name = NameBehind("forward/", operations[Index(operation)]);
-      const auto found = backward.find(name);
-      if (!name.empty() && found != backward.end())
-        pairs.push_back({.name = name, .forward = operation, .backward = found->second});
-    }
-  }
-  return pairs;
-}
-
-double ParameterBytes(const Profile& profile, const MemoryModel& model) {
-  double bytes = 0;
-  for (const Operation& operation : profile.operations()) {
-    if (IsGradient(operation)) bytes += static_cast<double>(operation.size_bytes);
-  }
-  return bytes * model.parameter_copies;
-}
-
 MemoryEstimate EstimateMemory(const Profile& profile, const MemoryModel& model) {
-  std::vector<uint8_t> is_paired(profile.operations().size(), 0);
-  for (const UndonePair& pair : UndonePairsOf(profile)) is_paired[Index(pair.forward)] = 1;
-  double kept = 0;
-  double peak = 0;
-  double previous = 0;  // of the gradient of the output before
-  for (const std::vector<int32_t>& stream : StreamOrders(profile)) {
-    for (const int32_t operation : stream) {
-      const auto bytes = static_cast<double>(model.kept_bytes[Index(operation)]);
-      if (bytes == 0) continue;
-      const auto output = static_cast<double>(profile.operations()[Index(operation)].output_bytes);
-      const double gradient = is_paired[Index(operation)] == 0 ? 0 : output > 0 ? output : bytes;
-      kept += bytes;
-      peak = std::max(peak, kept + gradient + previous);
-      previous = gradient;
-    }
-  }
-  return {.parameter_bytes = ParameterBytes(profile, model), .output_bytes = peak};
+  return {.parameter_bytes = ParameterBytes(profile) * model.parameter_copies,
+          .output_bytes = PeakOfKept(profile, model.kept_bytes)};
 }
 
 namespace {

@@ -13,13 +13,10 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/profile.h"
+#include "core/predict/device_memory.h"
 
 namespace stepcast {
 
-// The copies of a parameter that a worker holds: itself, its gradient, and Adam's two moments;
-// those are the servers' where there are any.
-inline constexpr double kParameterCopies = 4;
-inline constexpr double kParameterCopiesBesideServers = 2;
 // The time of computations of half a batch over that of the whole one, where nothing tells it.
 //
 // dPRO's Table 4 has it: BERT Base with 64 texts a GPU takes 622.12 ms a step, and 714.22 ms in two
@@ -43,22 +40,7 @@ struct MemoryEstimate {
   double bytes() const { return parameter_bytes + output_bytes; }
 };
 
-// A forward operation `forward/NAME`, and its `backward/NAME`, which undoes it.
-struct UndonePair {
-  std::string_view name;  // NAME, of the profile
-  int32_t forward = 0;
-  int32_t backward = 0;
-};
-// All of a profile, in the order of their streams.
-std::vector<UndonePair> UndonePairsOf(const Profile& profile);
-
-// Parameters, with gradients and the optimizer's state.
-double ParameterBytes(const Profile& profile, const MemoryModel& model);
-
-// The peak of a step. Operations keep their outputs in the order of their stream and are undone in
-// reverse; while one `forward/NAME` is, by its `backward/NAME`, the gradients of its output and of
-// the one before it are held. An operation without such a pair is many layers, of which it is not
-// known how large each is: their gradients are not counted.
+// The parameters' copies, and the peak of what is kept (PeakOfKept).
 MemoryEstimate EstimateMemory(const Profile& profile, const MemoryModel& model);
 
 enum class MemoryPass : uint8_t { kNone, kRecomputation, kGradientAccumulation };

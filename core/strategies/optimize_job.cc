@@ -215,10 +215,7 @@ class StrategyAdviser {
     absl::StatusOr<std::vector<NamedBaseline>> defaults =
         HorovodDefaults(job, *query_.baselines, stop_, executor_, known, answer_.simulation);
     if (!defaults.ok()) return defaults.status();
-    for (NamedBaseline& each : *defaults) {
-      each.strategy.gain = GainByIntervals(each.strategy.prediction);
-      baselines.push_back(std::move(each));
-    }
+    for (NamedBaseline& each : *defaults) baselines.push_back(std::move(each));
     return baselines;
   }
 
@@ -291,36 +288,24 @@ class StrategyAdviser {
     }
   }
 
+  // From runs with the same random choices: with a pass of the job that has it.
   Gain GainOverBase(const Prediction& prediction, const std::vector<double>& runs) const {
     return GainOf(runs, base_runs_, prediction.simulation_interval,
                   answer_.as_recorded.simulation_interval, query_.options.confidence_level);
   }
 
-  // Over the job as recorded: with a pass, a tuned strategy's own gain is over the job with it.
-  Gain GainOfTuned(const TunedStrategy& tuned) const {
-    return plan_->pass == MemoryPass::kNone ? tuned.gain : GainByIntervals(tuned.prediction);
-  }
-
-  // Where the runs of both are not known one by one.
-  Gain GainByIntervals(const Prediction& prediction) const {
-    return GainOf({prediction.steps_per_second}, {answer_.as_recorded.steps_per_second},
-                  prediction.simulation_interval, answer_.as_recorded.simulation_interval,
-                  query_.options.confidence_level);
-  }
-
-  void Compare(std::string name, const Prediction& prediction, const Gain& gain,
-               bool rests_on_share = false, std::vector<double> runs = {}) {
-    alternatives_.push_back(AlternativeOf(prediction, std::move(runs)));
+  void Compare(std::string name, const Prediction& prediction, const std::vector<double>& runs,
+               bool rests_on_share = false) {
+    alternatives_.push_back(AlternativeOf(prediction, runs));
     answer_.compared.push_back({.name = std::move(name),
                                 .step_seconds = prediction.step_time.mean,
                                 .examples_per_second = prediction.examples_per_second,
-                                .gain = gain,
+                                .gain = GainOverBase(prediction, runs),
                                 .rests_on_share = rests_on_share});
   }
 
   void CompareFull(std::string name, const Replays::Full& full, bool rests_on_share) {
-    Compare(std::move(name), full.prediction, GainOverBase(full.prediction, full.runs),
-            rests_on_share, full.runs);
+    Compare(std::move(name), full.prediction, full.runs, rests_on_share);
   }
 
   static bool RestsOnShare(const Strategy& strategy, const FusionCosts& costs) {
@@ -346,7 +331,7 @@ class StrategyAdviser {
     }
     others.push_back({.strategy = alone});
     for (const auto& [name, baseline] : baselines)
-      Compare(name, baseline.prediction, GainOfTuned(baseline));
+      Compare(name, baseline.prediction, baseline.runs);
     bool is_chains_best = found.is_chains_best;
     const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
     if (unfused.ok()) {
@@ -385,8 +370,8 @@ class StrategyAdviser {
       TakeBaseline(*faster);
       return absl::OkStatus();
     }
-    const Gain gain = GainOverBase(full->prediction, full->runs);
-    Compare("FOUND", full->prediction, gain, RestsOnShare(chosen, costs), full->runs);
+    CompareFull("FOUND", *full, RestsOnShare(chosen, costs));
+    const Gain gain = answer_.compared.back().gain;
     // Of tensors that go to servers nobody need write what makes no difference.
     const bool is_none = query_.scenario.has_servers() && gain.is_none;
     if (plan_->pass == MemoryPass::kNone &&
@@ -408,8 +393,8 @@ class StrategyAdviser {
   // A default, which nothing that was found is as fast as: Horovod's cycles, which are no groups,
   // or groups whose collectives take a little longer where they are written into the profile.
   void TakeBaseline(const TunedStrategy& baseline) {
-    answer_.gain = GainOfTuned(baseline);
-    Compare("FOUND", baseline.prediction, answer_.gain);
+    Compare("FOUND", baseline.prediction, baseline.runs);
+    answer_.gain = answer_.compared.back().gain;
     if (plan_->pass == MemoryPass::kNone &&
         baseline.prediction.steps_per_second <= answer_.as_recorded.steps_per_second)
       return;

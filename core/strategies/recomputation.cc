@@ -59,7 +59,7 @@ bool IsCheapOutput(std::string_view name, bool has_gradient) {
 }
 
 Recomputation::Recomputation(const Profile& profile, const MemoryModel& model)
-    : profile_(profile), parameter_bytes_(ParameterBytes(profile, model)) {
+    : profile_(profile), parameter_bytes_(ParameterBytes(profile) * model.parameter_copies) {
   FindPairs();
   if (parts_.empty()) FindLinks();
   const FusionCosts costs(profile, {}, std::nullopt);

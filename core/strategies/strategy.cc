@@ -391,25 +391,4 @@ absl::StatusOr<AppliedStrategy> Apply(const Profile& profile, const Scenario& sc
   return applied;
 }
 
-std::vector<std::vector<int32_t>> StreamOrders(const Profile& profile) {
-  const std::vector<Operation>& operations = profile.operations();
-  std::vector<double> starts(operations.size(), 0);
-  for (const RecordedStep& step : profile.steps()) {
-    for (size_t i = 0; i < operations.size(); ++i)
-      starts[i] += static_cast<double>(step.start_ns[i]);
-  }
-  std::vector<std::vector<int32_t>> orders;
-  for (size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].resource != Resource::kWorker) continue;
-    const auto stream = Index(operations[i].stream);
-    if (orders.size() <= stream) orders.resize(stream + 1);
-    orders[stream].push_back(static_cast<int32_t>(i));
-  }
-  for (std::vector<int32_t>& order : orders) {
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int32_t a, int32_t b) { return starts[Index(a)] < starts[Index(b)]; });
-  }
-  return orders;
-}
-
 }  // namespace stepcast

@@ -13,17 +13,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/model/batch_growth.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/predict/device_memory.h"
 #include "core/strategies/fusion_costs.h"
 
 namespace stepcast {
-
-// True of a gradient's exchange: an all-reduce, or an upload to a parameter server.
-inline bool IsGradient(const Operation& operation) {
-  return (operation.collective == Collective::kAllReduce && IsAcrossWorkers(operation)) ||
-         operation.resource == Resource::kUplink;
-}
 
 // The gradients that go as one, by index of the profile's operations, in graph order, cut evenly in
 // so many parts, which go one after the other. To parameter servers: with the updates of their
@@ -60,16 +56,6 @@ Strategy NothingFused(const Profile& profile);
 // the upload.
 absl::Status CheckParameters(const Profile& profile);
 
-// Each recorded step of the draft, of every worker, as `rewrite` makes it of what it was.
-template <typename Rewrite>
-void RewriteSteps(ProfileDraft& draft, const Rewrite& rewrite) {
-  for (RecordedStep& step : draft.steps) step = rewrite(step);
-  if (!draft.recording.has_value()) return;
-  for (WorkerRecording& worker : draft.recording->workers) {
-    for (RecordedStep& step : worker.steps) step = rewrite(step);
-  }
-}
-
 struct AppliedStrategy {
   Profile profile;
   Scenario scenario;  // collectives as they stand in the profile; ranks of explicit orders
@@ -91,9 +77,5 @@ struct AppliedStrategy {
 // Cost: linear in operations, dependencies and recorded times.
 absl::StatusOr<AppliedStrategy> Apply(const Profile& profile, const Scenario& scenario,
                                       const Strategy& strategy, const FusionCosts& costs);
-
-// The computations of a stream in the order in which they were recorded: by the mean of their
-// starts, equal ones in graph order. By stream.
-std::vector<std::vector<int32_t>> StreamOrders(const Profile& profile);
 
 }  // namespace stepcast

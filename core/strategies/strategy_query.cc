@@ -91,17 +91,6 @@ std::vector<FusedCost> ResolveCosts(const Profile& profile, const OperationIndex
   return costs;
 }
 
-// The bytes that the profile's operations keep; none: it says of none.
-std::optional<MemoryModel> ModelOf(const Profile& profile) {
-  MemoryModel model;
-  bool keeps_any = false;
-  for (const Operation& operation : profile.operations()) {
-    model.kept_bytes.push_back(operation.kept_bytes);
-    keeps_any = keeps_any || operation.kept_bytes > 0;
-  }
-  return keeps_any ? std::optional(std::move(model)) : std::nullopt;
-}
-
 MemoryModel ModelOf(const Profile& profile, const OperationIndex& index,
                     const std::vector<StrategyDraft::KeptOutput>& outputs, RequestFaults& faults) {
   MemoryModel model{.kept_bytes = std::vector<int64_t>(profile.operations().size(), 0)};
@@ -263,7 +252,8 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
     faults.Add("max_partitions",
                absl::StrCat(query.max_partitions, " is not from 1 to ", kMaxPartitions));
   }
-  query.memory = ModelOf(profile);
+  if (auto kept_bytes = KeptBytesOf(profile); kept_bytes.has_value())
+    query.memory = MemoryModel{.kept_bytes = *std::move(kept_bytes)};
   if (draft.memory.has_value()) ResolveMemory(profile, index, *draft.memory, query, faults);
   ResolveHalfBatch(profile,
                    draft.memory.has_value() ? draft.memory->half_batch_share : std::nullopt, second,

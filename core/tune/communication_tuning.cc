@@ -69,6 +69,7 @@ class TuningWriter {
       strategy.method = method;
       strategy.scenario = points_.scenario(index);
       strategy.prediction = points_.Summarize(index);
+      strategy.runs = points_.RunsOf(index);
       strategy.groups = GroupsOf(strategy.prediction);
       strategy.gain = GainOver(index, tried_.base);
       if (index != tried_.base && method != TuningMethod::kMgCf)
@@ -132,7 +133,7 @@ class TuningWriter {
     const auto* given = std::get_if<GradientGroups>(&job.fusion);
     double start = -1;
     for (const CollectiveTiming& collective : prediction.collectives->collectives) {
-      if (collective.kind != Collective::kAllReduce) continue;
+      if (!collective.is_gradient || collective.kind != Collective::kAllReduce) continue;
       if (!in_cycles || groups.empty() || collective.start_seconds != start) {
         const size_t next = groups.size();
         groups.emplace_back();
@@ -216,6 +217,20 @@ class TuningWriter {
     return absl::StrCat("bucket_cap_mb_list=[", absl::StrJoin(caps, ","), "]");
   }
 
+  // The setting, where it is all that is to be set.
+  static std::string HowText(const TunedStrategy& chosen) {
+    const auto* given = std::get_if<GradientGroups>(&chosen.scenario.all_reduce().fusion);
+    const bool has_threads =
+        given != nullptr &&
+        std::any_of(given->groups.begin(), given->groups.end(),
+                    [](const GradientGroup& group) { return group.threads.has_value(); });
+    std::string name = NameOf(chosen.method);
+    if (has_threads) return name + ", whose threads by collective no setting has,";
+    return chosen.setting.empty() || chosen.setting.size() > kLongestSettingInReason
+               ? name
+               : chosen.setting;
+  }
+
   // The simplest of those that cannot be told from the fastest; where that is told to gain, of
   // those that are told to gain, too.
   void Choose(const std::vector<size_t>& indices, const Prediction& base, Tuning& tuning) const {
@@ -236,7 +251,7 @@ class TuningWriter {
     std::vector<Alternative> alternatives;
     for (const size_t i : real)
       alternatives.push_back(
-          AlternativeOf(tuning.strategies[i].prediction, points_.RunsOf(indices[i])));
+          AlternativeOf(tuning.strategies[i].prediction, tuning.strategies[i].runs));
     const auto chosen_at = std::find(real.begin(), real.end(), tuning.chosen) - real.begin();
     tuning.settled = HowSettled(alternatives, static_cast<size_t>(chosen_at));
     const TunedStrategy& chosen = tuning.strategies[tuning.chosen];
@@ -253,14 +268,11 @@ class TuningWriter {
                                 PercentText(most.gain.confidence_interval.upper));
       return;
     }
-    const std::string how =
-        chosen.setting.empty() || chosen.setting.size() > kLongestSettingInReason
-            ? std::string(NameOf(chosen.method))
-            : chosen.setting;
     tuning.reason = absl::StrFormat(
         "%s gains %s (%s to %s): of a step of %.4g s, %.3g s are exposed communication, where it "
         "was %.3g of %.4g s",
-        how, PercentText(chosen.gain.mean), PercentText(chosen.gain.confidence_interval.lower),
+        HowText(chosen), PercentText(chosen.gain.mean),
+        PercentText(chosen.gain.confidence_interval.lower),
         PercentText(chosen.gain.confidence_interval.upper), chosen.prediction.step_time.mean,
         chosen.prediction.collectives->exposed_seconds, base.collectives->exposed_seconds,
         base.step_time.mean);
@@ -306,11 +318,13 @@ Gain GainOf(const std::vector<double>& runs, const std::vector<double>& others, 
                                     .upper = ratio.mean + ratio.half_width - 1,
                                     .level = confidence_level}};
   // One run says of its own chance what its batches do.
-  if (ratios.size() == 1 && of_others.lower > 0 &&
-      (own.upper > own.lower || of_others.upper > of_others.lower)) {
-    gain.confidence_interval = {.lower = own.lower / of_others.upper - 1,
-                                .upper = own.upper / of_others.lower - 1,
-                                .level = std::max(0.0, own.level + of_others.level - 1)};
+  if (ratios.size() == 1 && own.lower > 0 && of_others.lower > 0) {
+    const double half_width =
+        std::hypot(std::log(own.upper / own.lower), std::log(of_others.upper / of_others.lower)) /
+        2;
+    gain.confidence_interval = {.lower = ratio.mean * std::exp(-half_width) - 1,
+                                .upper = ratio.mean * std::exp(half_width) - 1,
+                                .level = confidence_level};
   }
   gain.is_none = std::abs(gain.mean) < kLeastGain ||
                  (gain.confidence_interval.lower <= 0 && gain.confidence_interval.upper >= 0);

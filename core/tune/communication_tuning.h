@@ -42,7 +42,8 @@ struct Gain {
 };
 
 // The gain of runs over `others` with the same random choices, one by one. `own` and `of_others`:
-// the intervals of the means, of which the gain's is made where there is one run.
+// the intervals of the means, of which the gain's is made where there is one run, as of independent
+// errors of their logarithms.
 Gain GainOf(const std::vector<double>& runs, const std::vector<double>& others, const Interval& own,
             const Interval& of_others, double confidence_level);
 
@@ -52,9 +53,11 @@ struct TunedStrategy {
   std::vector<TunedGroup> groups;
   Scenario scenario;      // with this strategy: what PredictThroughput would be asked
   Prediction prediction;  // speedup and scaling_efficiency are not told
-  Gain gain;              // over kAsRecorded
-  std::string setting;    // as the user would write it; empty: nothing to be set, or nothing is
-                          // known of the gradients. Threads are in no setting
+  // Steps per second of its runs, as of PointSet::RunsOf.
+  std::vector<double> runs;
+  Gain gain;            // over kAsRecorded
+  std::string setting;  // as the user would write it; empty: nothing to be set, or nothing is
+                        // known of the gradients. Threads are in no setting
   // No step is shorter of any grouping; of kByteScheduler, which lets communication go on beside
   // the next forward pass: than one worker's computation, or than what the bytes take.
   double lower_bound_seconds = 0;

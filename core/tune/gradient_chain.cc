@@ -16,7 +16,7 @@ GradientChain::GradientChain(const std::vector<CollectiveTiming>& collectives,
                    scenario.all_reduce().algorithm != CollectiveAlgorithm::kMeasured &&
                    scenario.all_reduce().algorithm != CollectiveAlgorithm::kNccl) {
   for (const CollectiveTiming& collective : collectives) {
-    if (collective.kind != Collective::kAllReduce) continue;
+    if (!collective.is_gradient || collective.kind != Collective::kAllReduce) continue;
     const double before = gradients_.empty() ? 0 : gradients_.back().ready_seconds;
     gradients_.push_back({.ready_seconds = std::max(before, collective.ready_seconds),
                           .bytes = collective.size_bytes});

@@ -61,13 +61,14 @@ inline constexpr EnumTable<v1::Operation::Collective, Collective, 4> kCollective
      {v1::Operation::REDUCE_SCATTER, Collective::kReduceScatter},
      {v1::Operation::ALL_GATHER, Collective::kAllGather},
      {v1::Operation::BROADCAST, Collective::kBroadcast}}};
-inline constexpr EnumTable<v1::Operation::Pass, Pass, 6> kPasses{
+inline constexpr EnumTable<v1::Operation::Pass, Pass, 7> kPasses{
     {{v1::Operation::FORWARD, Pass::kForward},
      {v1::Operation::BACKWARD, Pass::kBackward},
      {v1::Operation::BACKWARD_INPUT, Pass::kBackwardInput},
      {v1::Operation::BACKWARD_WEIGHT, Pass::kBackwardWeight},
      {v1::Operation::OPTIMIZER, Pass::kOptimizer},
-     {v1::Operation::OTHER, Pass::kOther}}};
+     {v1::Operation::OTHER, Pass::kOther},
+     {v1::Operation::DATA_LOADING, Pass::kDataLoading}}};
 inline constexpr EnumTable<v1::Pipeline::Schedule, PipelineSchedule, 6> kPipelineSchedules{
     {{v1::Pipeline::GPIPE, PipelineSchedule::kGpipe},
      {v1::Pipeline::ONE_F_ONE_B, PipelineSchedule::kOneForwardOneBackward},
@@ -177,7 +178,7 @@ inline constexpr EnumTable<v1::ParameterServers::TransferOrder, TransferOrder, 7
      {v1::ParameterServers::TIC, TransferOrder::kTic},
      {v1::ParameterServers::TAC, TransferOrder::kTac},
      {v1::ParameterServers::EXPLICIT, TransferOrder::kExplicit}}};
-inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 8> kWarningReasons{
+inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 10> kWarningReasons{
     {{v1::Warning::NOT_STEADY, Warning::Reason::kNotSteady},
      {v1::Warning::TWO_REGIMES, Warning::Reason::kTwoRegimes},
      {v1::Warning::NOTHING_RANDOM, Warning::Reason::kNothingRandom},
@@ -185,7 +186,9 @@ inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 8> kWarningReas
      {v1::Warning::FINITE_HORIZON, Warning::Reason::kFiniteHorizon},
      {v1::Warning::COLLECTIVES_START_FREE, Warning::Reason::kCollectivesStartFree},
      {v1::Warning::LINK_RATE_NOT_MEASURED, Warning::Reason::kLinkRateNotMeasured},
-     {v1::Warning::LINK_SHARING_MATTERS, Warning::Reason::kLinkSharingMatters}}};
+     {v1::Warning::LINK_SHARING_MATTERS, Warning::Reason::kLinkSharingMatters},
+     {v1::Warning::KEPT_BYTES_NOT_KNOWN, Warning::Reason::kKeptBytesNotKnown},
+     {v1::Warning::REST_BELOW_ZERO, Warning::Reason::kRestBelowZero}}};
 inline constexpr EnumTable<v1::SimulationOptions::Start, Start, 2> kStarts{
     {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous},
      {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};
@@ -238,6 +241,8 @@ inline constexpr EnumTable<v1::WhatIf::Change, WhatIf, kWhatIfCount> kWhatIfs{
      {v1::WhatIf::BEST_TRANSFER_ORDER, WhatIf::kBestTransferOrder},
      {v1::WhatIf::SERVERS_TWICE_AS_FAST, WhatIf::kServersTwiceAsFast},
      {v1::WhatIf::NO_HOST_WAIT, WhatIf::kNoHostWait},
+     {v1::WhatIf::DATA_LOADING_TWICE_AS_FAST, WhatIf::kDataLoadingTwiceAsFast},
+     {v1::WhatIf::NO_DATA_WAIT, WhatIf::kNoDataWait},
      {v1::WhatIf::EQUAL_STAGES, WhatIf::kEqualStages},
      {v1::WhatIf::FREE_TRANSFERS, WhatIf::kFreeTransfers},
      {v1::WhatIf::FREE_REDUCTIONS, WhatIf::kFreeReductions},

@@ -63,6 +63,7 @@ v1::RecommendLayoutResponse ToWire(const RecommendLayoutAnswer& answer) {
   wire.set_pruned_count(answer.answer.pruned);
   wire.set_untried_count(answer.answer.untried);
   wire.set_expected_loss(answer.answer.expected_loss);
+  for (const Warning& warning : answer.answer.warnings) *wire.add_warnings() = ToWire(warning);
   *wire.mutable_simulation() = ToWire(answer.answer.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);
   wire.set_profile_digest(answer.context.profile_digest);
@@ -105,6 +106,7 @@ v1::FitRunsResponse ToWire(const FitRunsAnswer& answer) {
     if (from.linear_relative_error.has_value())
       run.set_linear_relative_error(*from.linear_relative_error);
   }
+  for (const Warning& warning : fit.warnings) *wire.add_warnings() = ToWire(warning);
   wire.set_engine_version(kEngineVersion);
   return wire;
 }

@@ -60,19 +60,19 @@ v1::CollectiveReport ReportToWire(const CollectiveReport& report) {
 TrainingPlan PlanOf(const v1::TrainingPlan& wire, FaultList& faults) {
   TrainingPlan plan{.examples = wire.examples()};
   if (wire.has_worker_hour() || wire.has_parameter_server_hour() || wire.has_node_hour() ||
-      wire.has_device_hour() || !wire.currency_code().empty()) {
+      wire.has_device_hour() || !wire.currency_code().empty())
     plan.prices = PricesOf(wire);
-  }
   if (wire.has_failures()) plan.failures = FailuresOf(wire.failures(), "plan.failures", faults);
   return plan;
 }
 
 v1::TrainingForecast ForecastToWire(const TrainingForecast& forecast) {
   v1::TrainingForecast wire;
-  *wire.mutable_duration() = DurationOf(std::min(forecast.seconds, kLongestSeconds));
-  *wire.mutable_shortest() = DurationOf(std::min(forecast.shortest_seconds, kLongestSeconds));
+  if (std::isfinite(forecast.seconds)) *wire.mutable_duration() = DurationOf(forecast.seconds);
+  if (std::isfinite(forecast.shortest_seconds))
+    *wire.mutable_shortest() = DurationOf(forecast.shortest_seconds);
   if (std::isfinite(forecast.longest_seconds))
-    *wire.mutable_longest() = DurationOf(std::min(forecast.longest_seconds, kLongestSeconds));
+    *wire.mutable_longest() = DurationOf(forecast.longest_seconds);
   if (forecast.cost.has_value()) wire.set_cost(*forecast.cost);
   wire.set_currency_code(forecast.currency_code);
   if (!forecast.interval_seconds.has_value()) return wire;
@@ -174,6 +174,16 @@ PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire) {
 
 namespace {
 
+v1::Memory MemoryToWire(const DeviceMemory& memory) {
+  v1::Memory wire;
+  wire.set_total_bytes(std::llround(memory.bytes()));
+  wire.set_parameter_bytes(std::llround(memory.parameters));
+  wire.set_gradient_bytes(std::llround(memory.gradients));
+  wire.set_optimizer_bytes(std::llround(memory.optimizer));
+  if (memory.kept.has_value()) wire.set_kept_bytes(std::llround(*memory.kept));
+  return wire;
+}
+
 v1::PipelineReport PipelineReportToWire(const PipelineReport& report) {
   v1::PipelineReport wire;
   wire.set_idle_fraction(report.idle_fraction);
@@ -195,6 +205,15 @@ v1::PipelineReport PipelineReportToWire(const PipelineReport& report) {
     device.mutable_first_operations()->Add(from.first_operations.begin(),
                                            from.first_operations.end());
   }
+  return wire;
+}
+
+v1::PassTimes PassesToWire(const PassTimes& passes) {
+  v1::PassTimes wire;
+  wire.set_forward_seconds(passes.forward);
+  wire.set_backward_seconds(passes.backward);
+  wire.set_optimizer_seconds(passes.optimizer);
+  wire.set_other_seconds(passes.other);
   return wire;
 }
 
@@ -245,12 +264,8 @@ v1::Prediction ToWire(const Prediction& prediction) {
   if (prediction.pipeline.has_value())
     *wire.mutable_pipeline() = PipelineReportToWire(*prediction.pipeline);
   wire.set_devices(prediction.devices);
-  if (prediction.passes.has_value()) {
-    wire.mutable_passes()->set_forward_seconds(prediction.passes->forward);
-    wire.mutable_passes()->set_backward_seconds(prediction.passes->backward);
-    wire.mutable_passes()->set_optimizer_seconds(prediction.passes->optimizer);
-    wire.mutable_passes()->set_other_seconds(prediction.passes->other);
-  }
+  if (prediction.passes.has_value()) *wire.mutable_passes() = PassesToWire(*prediction.passes);
+  if (prediction.memory.has_value()) *wire.mutable_memory() = MemoryToWire(*prediction.memory);
   for (const ThroughputPoint& point : prediction.series) {
     v1::ThroughputPoint& to = *wire.add_throughput_over_time();
     to.set_end_seconds(point.end_seconds);

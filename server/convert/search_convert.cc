@@ -39,9 +39,10 @@ void ReadConstraints(const v1::Constraints& wire, RecommendationDraft& draft, Fa
 
 v1::FrontierOutcome OutcomeToWire(const Outcome& outcome) {
   v1::FrontierOutcome wire;
-  if (outcome.cost && std::isfinite(*outcome.cost)) wire.set_cost(*outcome.cost);
-  if (outcome.duration_seconds)
-    *wire.mutable_duration() = DurationOf(std::min(*outcome.duration_seconds, kLongestSeconds));
+  if (outcome.duration_seconds && *outcome.duration_seconds <= kLongestTrainingSeconds) {
+    *wire.mutable_duration() = DurationOf(*outcome.duration_seconds);
+    if (outcome.cost) wire.set_cost(*outcome.cost);
+  }
   wire.set_keeps_constraints(outcome.broken.empty());
   for (const BrokenConstraint& broken : outcome.broken) {
     v1::BrokenConstraint& constraint = *wire.add_broken_constraints();

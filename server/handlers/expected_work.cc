@@ -33,9 +33,9 @@ double OperationsOf(const Profile& profile, const ThroughputQuery& query) {
   for (const Scenario& scenario : query.scenarios) {
     // The first one's, of one worker, is what the speed-up is over.
     const int32_t workers = scenario.workers + (operations == 0 ? 1 : 0);
-    // The change that would help asynchronous workers most is run in full, with as many or
-    // fewer.
-    const double changed = scenario.is_synchronous() ? 1 : 1.5;
+    // The change that would help workers most that remember their start is run in full, with as
+    // many or fewer.
+    const double changed = scenario.RemembersStart() ? 1.5 : 1;
     operations += changed * OfWorkers(workers, profile, query.options, scenario);
   }
   return operations;

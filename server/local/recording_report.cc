@@ -159,7 +159,7 @@ class AllReduceReporter {
     AllReduceReport report{.shares = SharesOf(profile_),
                            .knows_host = profile_.content().device_idle_fraction.has_value()};
     for (const Operation& operation : profile_.operations()) {
-      if (operation.collective == Collective::kAllReduce) {
+      if (SumsGradients(operation)) {
         bytes_.push_back(operation.size_bytes);
         ready_seconds_.push_back(ReadySeconds(profile_, operation));
         is_parameter_ = is_parameter_ || !operation.parameter.empty();

@@ -298,7 +298,7 @@ class Collector {
       const int32_t batch = change.has_batch_size() ? change.batch_size() : batch_size_;
       if (batch < 1) return;
       change.clear_batch_size();
-      change.set_global_batch_size(batch);
+      change.set_global_batch_size(int64_t{batch} * std::max(change.accumulate(), 1));
       std::erase_if(counts, [batch](int32_t count) { return count < 1 || batch % count != 0; });
       if (counts.empty()) {
         return Miss("scaling", absl::InvalidArgumentError(absl::StrCat(
@@ -312,7 +312,7 @@ class Collector {
     data_["scaling"] = JsonOf(*reply);
     data_["scaling"]["other"] = is_strong ? "weak" : "strong";
     const v1::JobChange& shared = is_strong ? subject_.question.scenario().change() : change;
-    data_["scaling"]["globalBatch"] = shared.global_batch_size() * std::max(shared.accumulate(), 1);
+    data_["scaling"]["globalBatch"] = shared.global_batch_size();
   }
 
   void CollectModels() {

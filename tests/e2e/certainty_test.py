@@ -102,6 +102,37 @@ class CertaintyTest(ServerTest):
         self.assertFalse(measured.HasField("half_rate_examples_per_second"))
         self.assertEqual(measured.examples_per_second, nominal.examples_per_second)
 
+    def test_half_the_rate_is_told_of_racks_of_servers_and_as_recorded_and_not_where_nothing_goes_at_it(self):
+        def reasons(answer):
+            return [warning.reason for warning in answer.warnings]
+
+        said, link = prediction.Warning.LINK_RATE_NOT_MEASURED, 1.25e8
+        steps = training([0.95, 1.02, 1.0, 1.03])
+        racks = {"workers_per_rack": 4, "rack_bandwidth_bytes_per_second": link}
+        cases = (
+            ("as recorded", steps, 4, lambda factor: {"bandwidth_bytes_per_second": link * factor}, {"step_variation": "AS_RECORDED"}, 0.02),
+            (
+                "racks",
+                steps,
+                16,
+                lambda factor: {"bandwidth_bytes_per_second": 4 * link * factor, "all_reduce": {**racks, "rack_bandwidth_bytes_per_second": link * factor}},
+                {},
+                0.02,
+            ),
+            ("servers", two_variables(), 4, lambda factor: {"bandwidth_bytes_per_second": link * factor}, {}, 0.1),
+        )
+        for name, profile, workers, scenario, options, delta in cases:
+            with self.subTest(name):
+                nominal = self.predicted(profile, workers, options, scenario(1))
+                self.assertIn(said, reasons(nominal))
+                halved = self.predicted(profile, workers, options, scenario(0.5))
+                self.assertAlmostEqual(nominal.half_rate_examples_per_second / halved.examples_per_second, 1, delta=delta)
+        on_a_node = {"bandwidth_bytes_per_second": link, "all_reduce": {"workers_per_node": 8, "intra_node_bandwidth_bytes_per_second": 1e11}}
+        alone = self.predicted(steps, 8, scenario=on_a_node)
+        self.assertNotIn(said, reasons(alone))
+        self.assertFalse(alone.HasField("half_rate_examples_per_second"))
+        self.assertIn(said, reasons(self.predicted(steps, 16, scenario=on_a_node)))
+
     def test_several_servers_whose_sharing_nothing_says_are_warned_of_with_both_figures(self):
         def reasons(warnings):
             return [warning.reason for warning in warnings]

@@ -15,7 +15,7 @@ grpc.__path__.append(os.path.join(STUBS, "grpc"))
 from google.protobuf import json_format  # noqa: E402
 from google.rpc import error_details_pb2, status_pb2  # noqa: E402
 from grpc.health.v1 import health_pb2, health_pb2_grpc  # noqa: E402, F401
-from stepcast.v1 import allocation_pb2, calibration_pb2, comparison_pb2, diagnosis_pb2, layout_pb2, order_pb2, profile_pb2, recommendation_pb2, scenario_pb2, strategy_pb2, tuning_pb2  # noqa: E402, F401
+from stepcast.v1 import allocation_pb2, calibration_pb2, comparison_pb2, diagnosis_pb2, layout_pb2, order_pb2, pipeline_pb2, profile_pb2, recommendation_pb2, scenario_pb2, strategy_pb2, tuning_pb2  # noqa: E402, F401
 from stepcast.v1 import admin_service_pb2 as admin_pb2  # noqa: E402, F401
 from stepcast.v1 import admin_service_pb2_grpc as admin_grpc  # noqa: E402, F401
 from stepcast.v1 import prediction_pb2 as prediction  # noqa: E402

@@ -60,8 +60,19 @@ class DiagnoseTest(ServerTest):
         # Without the slow one: four rounds of a third.
         self.assertAlmostEqual(ratios[CHANGE.ONE_WORKER_FEWER], (3 / (0.030 + 4 * 0.01 / 3)) / (4 / 0.075))
         # Of one gradient there are no other buckets.
-        self.assertEqual([(out.change, bool(out.reason)) for out in reply.left_out], [(change, True) for change in (CHANGE.NO_LATENCY, CHANGE.SERVERS_TWICE_AS_FAST, CHANGE.NO_HOST_WAIT, CHANGE.BEST_BUCKETS, CHANGE.BEST_TRANSFER_ORDER)])
+        self.assertEqual([(out.change, bool(out.reason)) for out in reply.left_out], [(change, True) for change in (CHANGE.NO_LATENCY, CHANGE.SERVERS_TWICE_AS_FAST, CHANGE.NO_HOST_WAIT, CHANGE.DATA_LOADING_TWICE_AS_FAST, CHANGE.NO_DATA_WAIT, CHANGE.BEST_BUCKETS, CHANGE.BEST_TRANSFER_ORDER)])
         self.assertEqual(sorted(ratios.values(), reverse=True), [answer.ratio for answer in reply.what_ifs])
+
+    def test_what_faster_data_loading_brings_follows_by_hand(self):
+        """Two workers load data for the 20 ms that are called forward, and send for 10 ms."""
+        loading = {**ALL_REDUCE, "operations": [{**ALL_REDUCE["operations"][0], "pass": "DATA_LOADING"}, *ALL_REDUCE["operations"][1:]]}
+        reply = self.diagnose(inline_profile=loading, scenario={"workers": 2, "all_reduce": {"latency_seconds": 0}})
+        ratios = {answer.change: answer.ratio for answer in reply.what_ifs}
+        self.assertAlmostEqual(ratios[CHANGE.DATA_LOADING_TWICE_AS_FAST], 0.040 / 0.030, places=5)
+        self.assertAlmostEqual(ratios[CHANGE.NO_DATA_WAIT], 0.040 / 0.020, places=5)
+        never = self.diagnose(inline_profile=ALL_REDUCE, scenario={"workers": 2, "all_reduce": {"latency_seconds": 0}})
+        reasons = {out.change: out.reason for out in never.left_out}
+        self.assertEqual(reasons[CHANGE.NO_DATA_WAIT], "the profile does not say for how long workers wait for data")
 
     def test_buckets_where_collectives_start_free_are_those_of_ddp_and_warned_of(self):
         """Nothing that merges by the cost of a start would make buckets of single gradients."""

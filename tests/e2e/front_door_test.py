@@ -86,7 +86,10 @@ class FrontDoorTest(ServerTest):
         self.assertEqual(len(told["throughputOverTime"]), 5)
         self.assertGreater(told["passes"]["backwardSeconds"], told["passes"]["forwardSeconds"])
         self.assertIn("passes: not known", self.done("predict", self.small, "--workers", "1", "--steps", "100", "--passes", server=False))
-        self.assertIn("201 is not from 0 to 200", self.refused("predict", self.small, "--over-time", "201", server=False))
+        self.assertIn("--over-time: 201 is not from 0 to 200", self.refused("predict", self.small, "--over-time", "201", server=False))
+        status, _, errors = self.run_program("predict", self.small, "--over-time", "0", server=False)
+        self.assertEqual(status, 2, errors)
+        self.assertIn("--over-time: 0 is not from 1 to 200", errors)
 
     # TicTac, 3.2: the efficiency of each recorded step, and how much of its length it explains.
     def test_a_checked_profile_tells_the_orders_of_its_steps(self):

@@ -166,6 +166,38 @@ class PredictionsTest(ServerTest):
             self.assertAlmostEqual(told.passes.backward_seconds, seconds(profile_pb2.Operation.BACKWARD))
             self.assertGreater(told.passes.backward_seconds, 1.5 * told.passes.forward_seconds)
 
+    def test_memory_is_told_by_sharding_and_workers(self):
+        zoo = store.ModelZooOptions(model="resnet18", platform={"bandwidth_bytes_per_second": 1.25e9}, communication="ALL_REDUCE")
+        made = self.server.profiles.ImportProfile(iter([store.ImportProfileRequest(header={"model_zoo": zoo})])).profile
+        content = self.server.profiles.GetProfile(store.GetProfileRequest(name=made.name))
+        parameters = sum(op.size_bytes for op in content.operations if op.collective == profile_pb2.Operation.ALL_REDUCE)
+
+        def memory(sharding, counts=(1, 8)):
+            scenario = {"all_reduce": {"sharding": sharding, "buckets": {"cap_bytes": 25 << 20}}}
+            request = prediction.PredictThroughputRequest(profile=made.name, worker_counts=counts, scenario=scenario, options={"replications": 1})
+            return [each.memory for each in self.server.predictions.PredictThroughput(request).predictions]
+
+        totals = []
+        for sharding, of_gradients, of_optimizer in (("SHARDING_UNSPECIFIED", 1, 1), ("OPTIMIZER", 1, 8), ("GRADIENTS", 8, 8), ("FULL", 8, 8)):
+            one, eight = memory(sharding)
+            self.assertEqual((one.parameter_bytes, one.gradient_bytes, one.optimizer_bytes), (parameters, parameters, 2 * parameters))
+            self.assertEqual(eight.optimizer_bytes, round(2 * parameters / of_optimizer))
+            if sharding != "FULL":
+                self.assertEqual((eight.parameter_bytes, eight.gradient_bytes), (parameters, round(parameters / of_gradients)))
+            self.assertGreater(eight.kept_bytes, sum(op.kept_bytes for op in content.operations))
+            self.assertEqual(eight.kept_bytes, one.kept_bytes)
+            for each in (one, eight):
+                self.assertAlmostEqual(each.total_bytes, each.parameter_bytes + each.gradient_bytes + each.optimizer_bytes + each.kept_bytes, delta=2)
+            totals.append(eight.total_bytes)
+        self.assertEqual(totals[:3], sorted(totals[:3], reverse=True))
+        self.assertLess(totals[3], totals[0])
+        chosen = self.server.predictions.RecommendWorkers(recommendation_pb2.RecommendWorkersRequest(profile=made.name, constraints={"max_workers": 4}, options={"replications": 1}))
+        self.assertEqual(chosen.prediction.memory.parameter_bytes, parameters)
+        # Nothing of this job says what its forward pass keeps: a lower bound.
+        [least] = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile=self.name, options=self.options)).predictions
+        self.assertFalse(least.memory.HasField("kept_bytes"))
+        self.assertEqual(least.memory.total_bytes, least.memory.parameter_bytes + least.memory.gradient_bytes)
+
     def test_the_same_request_gives_the_same_answer(self):
         request = prediction.PredictThroughputRequest(profile=self.name, worker_counts=[3], options=self.options)
         first, second = (self.server.predictions.PredictThroughput(request) for _ in range(2))

@@ -85,6 +85,52 @@ class JobChangeTest(ServerTest):
             self.assertAlmostEqual(answer.scaling_efficiency, 0.061 / step / workers, delta=1e-4)
             self.assertEqual(answer.scenario.change.batch_size, 64 // workers)
 
+    def test_workers_divide_each_micro_batch_of_a_global_batch(self):
+        # 192 examples of a step are 2 micro-batches of 96.
+        counts = [1, 2, 3, 4, 6, 8, 12, 16]
+        change = {"global_batch_size": 192, "accumulate": 2}
+        for answer in [*self.ask(training(), counts, change).predictions, *self.recommend({"max_workers": 16}, change).frontier]:
+            workers = answer.scenario.workers
+            step = 0.030 * 192 / workers / 32 + 0.001 + 2 * (workers - 1) / workers * 0.004
+            self.assertAlmostEqual(answer.examples_per_second, 192 / step, delta=0.1)
+            self.assertEqual(answer.scenario.change.batch_size, 96 // workers)
+            self.assertEqual(answer.scenario.change.accumulate, 2)
+        self.assertIn("worker_counts[0]", self.refused(change, [64]))
+        self.assertIn("scenario.change.global_batch_size", self.refused({"global_batch_size": 193, "accumulate": 2}))
+
+    def test_micro_batches_follow_the_forward_pass_that_priorities_bring_forward(self):
+        # A step turned: backward, 40 ms of a ring, the optimizer, forward, and the other micro-batches.
+        profile = training()
+        profile["platform"] = {"bandwidth_bytes_per_second": 1e8}
+        profile["operations"][0]["name"], profile["operations"][1]["name"] = "forward/a", "backward/a"
+        for batches in (1, 2, 4):
+            [answer] = self.ask(profile, [2], {"accumulate": batches}, all_reduce={"latency_seconds": 0, "byte_scheduler": {}}).predictions
+            self.assertAlmostEqual(answer.examples_per_second, 2 * 32 * batches / (0.030 * batches + 0.040 + 0.001), delta=1e-2)
+
+    def test_the_kind_that_is_asked_for_says_whether_gradients_add_up(self):
+        field = "scenario.change.accumulate"
+        servers = {"parameter_servers": {"servers": 1}}
+        sharded = {"all_reduce": {"sharding": "FULL"}}
+        changes = ({"accumulate": 2}, {"accumulate": 2, "global_batch_size": 64})
+        for scenario in (servers, sharded):
+            for change in changes:
+                with self.subTest(scenario=scenario, change=change):
+                    request = {"inline_profile": training(), "worker_counts": [2], "options": EXACT, "scenario": {**scenario, "change": change}}
+                    with self.assertRaises(grpc.RpcError) as caught:
+                        self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request))
+                    self.assertIn(field, details_of(caught.exception).violations)
+                    bad = {"id": "bad", "inline_profile": training(), "max_workers": 2, "scenario": request["scenario"]}
+                    reply = self.allocate(bad, workers=4)
+                    self.assertIn(field, details_within(reply.allocations[0].error).violations)
+        recorded = training()
+        recorded["operations"][2] = {"name": "gradient", "resource": "UPLINK", "size_bytes": 4000000, "parameter": "w", "waiting_for": [1]}
+        recorded["operations"][3]["resource"] = "PARAMETER_SERVER"
+        self.assertAlmostEqual(self.rate(2, {"accumulate": 4}, recorded), 2 * 128 / (0.120 + 0.004), delta=1e-2)
+
+    def test_hosts_are_no_faster_with_other_devices(self):
+        profile = {**training(), "device_idle_fraction": 0.4}
+        self.assertAlmostEqual(self.rate(1, {"compute_speed_factor": 2}, profile), 32 / (0.7 * 0.031), delta=1e-2)
+
     def test_other_methods_answer_of_the_changed_job(self):
         request = {"inline_profile": training(), "scenario": {"change": {"accumulate": 64}}, "options": EXACT, "constraints": {"max_workers": 8}, "objective": "KNEE"}
         recommended = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
@@ -215,6 +261,15 @@ class JobChangeTest(ServerTest):
                 return {each["scenario"]["workers"]: each["examplesPerSecond"] for each in json.loads(done.stdout)["predictions"]}
 
             self.assertAlmostEqual(examples("--workers", "2", "--batch-size", "64", "--batch-fixed", "0.5")[2], 2 * 64 / (1.5 * 0.030 + 0.001 + 0.004), delta=1e-3)
+            # Peak rates of 32 bits: 67 and 15.7 TFLOP/s.
+            self.assertAlmostEqual(examples("--workers", "1", "--compute-speed", "h100/v100:fp32")[1], 32 / 0.031 * 67 / 15.7, delta=1)
+            told = subprocess.run([os.environ["STEPCAST"], "predict", path, "--workers", "1", "--compute-speed", "h100/v100"], capture_output=True, text=True)
+            self.assertIn("compute speed: x 7.916 (989.5 / 125 TFLOP/s)", told.stderr)
+            self.assertIn("bound by memory gain x 3.722 (3350 / 900 GB/s)", told.stderr)
+            for wrong, why in (("h100/z9", '"z9" is none of v100, '), ("h100", "stands behind a slash"), ("h100/v100:int8", '"int8" is neither fp16 nor fp32'), ("", "stands behind a slash")):
+                refused = subprocess.run([os.environ["STEPCAST"], "predict", path, "--compute-speed", wrong], capture_output=True, text=True)
+                self.assertEqual(refused.returncode, 2, refused.stderr)
+                self.assertIn(why, refused.stderr)
             # Of 1 to 16 those that divide 24.
             self.assertEqual(sorted(examples("--global-batch", "24")), [1, 2, 3, 4, 6, 8, 12])
 

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from contract import details_of, from_json, grpc, layout_pb2
+from contract import details_of, from_json, grpc, layout_pb2, pipeline_pb2, prediction
 from pipeline_test import layers
 from sample import message
 from stepcastd import PATIENCE_SECONDS, ServerTest
@@ -65,6 +65,7 @@ class FitRunsTest(ServerTest):
             ({"runs": [*good, {**good[0], "pipeline": {"stages": 8, "micro_batches": 0}}]}, "runs[7].pipeline.micro_batches", "0"),
             ({"runs": good, "confidence_level": 2}, "confidence_level", "2"),
             ({"runs": good, "basis": 9}, "basis", "9"),
+            ({"runs": runs([(64, 8, 2.0), (128, 16, 1.0)], 1)}, "runs[1].step_seconds", "contradict runs[0]"),
         ):
             with self.subTest(field=field):
                 with self.assertRaises(grpc.RpcError) as raised:
@@ -72,6 +73,26 @@ class FitRunsTest(ServerTest):
                 details = details_of(raised.exception)
                 self.assertEqual((details.code.name, details.reason), ("INVALID_ARGUMENT", "REQUEST_INVALID"))
                 self.assertIn(says, details.violations[field])
+
+    def test_no_step_is_below_zero(self):
+        reply = self.fit({"runs": [*runs([(8, 8, 1.0), (16, 80, 12)], 1), {"devices": 8, "pipeline": {"stages": 8, "micro_batches": 1}}]})
+        self.assertEqual([warning.reason for warning in reply.warnings], [prediction.Warning.REST_BELOW_ZERO])
+        self.assertEqual(reply.rest_seconds, 0)
+        self.assertGreater(reply.runs[2].step_seconds, 0)
+
+    def test_fits_of_several_jobs_are_named_in_json(self):
+        lines = ["job,devices,stages,micro_batches,step_seconds", "good,64,8,8,1.0", "good,128,8,16,1.6", "bad,64,8,8,2.0", "bad,128,8,16,1.0"]
+
+        def fit(rows):
+            command = [os.environ["STEPCAST"], "layout", "fit", "-", "--output", "json"]
+            done = subprocess.run(command, input="\n".join(rows), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)
+
+        good, bad = fit(lines)
+        self.assertEqual((good["job"], bad["job"]), ("good", "bad"))
+        self.assertEqual(good["fit"], fit(lines[:3]))
+        self.assertEqual(bad["error"]["violations"][0]["field"], "runs[1].step_seconds")
 
     def test_the_command_line_fits_a_table(self):
         lines = ["benchmark,gpus,pp,vp,grad_acc,step_s_median"]
@@ -124,13 +145,22 @@ class RecommendLayoutTest(ServerTest):
         self.assertIn(1, [refused.pipeline.stages for refused in memory])
         self.assertTrue(all("24000000000" in refused.reason for refused in memory))
         # The best of what fits is what PredictThroughput says of it.
-        from contract import prediction
-
         again = self.server.predictions.PredictThroughput(
             prediction.PredictThroughputRequest(inline_profile=message(profile), scenario=reply.layouts[0].prediction.scenario, options=reply.options),
             timeout=PATIENCE_SECONDS,
         )
         self.assertEqual(again.predictions[0].examples_per_second, rates[0])
+
+    def test_layouts_that_deadlock_are_refused_and_unknown_memory_is_a_bound(self):
+        request = {"devices": 4, "micro_batches": 8, "scenario": {"pipeline": {"receives": "FUSED"}}}
+        reply = self.ask(layers(8), request)
+        self.assertEqual({layout.pipeline.schedule for layout in reply.layouts}, {pipeline_pb2.Pipeline.ONE_F_ONE_B})
+        self.assertTrue(reply.refused)
+        for refused in reply.refused:
+            self.assertTrue(refused.reason.startswith("PIPELINE_DEADLOCK: "), refused.reason)
+        self.assertEqual([warning.reason for warning in reply.warnings], [prediction.Warning.KEPT_BYTES_NOT_KNOWN])
+        self.assertTrue(all(layout.memory_bytes > 0 for layout in reply.layouts))
+        self.assertFalse(self.ask(with_memory(layers(8), 1000), request).warnings)
 
     def test_pruning_loses_no_best_one(self):
         profile = layers(8)
@@ -154,7 +184,9 @@ class RecommendLayoutTest(ServerTest):
             (layers(6), {"devices": 8, "micro_batches": 0}, "micro_batches", "0"),
             (layers(6), {"devices": 8, "examples_per_step": 7}, "examples_per_step", "multiple of the 3"),
             (known, {"devices": 6, "micro_batches": 8, "memory_bytes": 1000}, "memory_bytes", "fits no layout"),
+            (layers(6), {"devices": 6, "micro_batches": 8, "memory_bytes": 1000}, "memory_bytes", "needs at least"),
             (known, {"devices": 6, "micro_batches": 8, "memory_bytes": -1}, "memory_bytes", "-1"),
+            (known, {"devices": 6, "micro_batches": 8, "scenario": {"all_reduce": {"sharding": "FULL"}}}, "scenario.all_reduce.sharding", "FULL"),
             ({**layers(6), "devices_per_worker": 4}, {"devices": 6, "micro_batches": 8}, "devices", "6 is not divisible by the 4"),
             (layers(6), {"devices": 6, "micro_batches": 8, "scenario": {"workers": 2}}, "scenario.workers", "chooses"),
             (layers(6), {"devices": 6, "micro_batches": 8, "scenario": {"pipeline": {"stages": 2}}}, "scenario.pipeline.stages", "chooses"),

@@ -186,11 +186,45 @@ class PipelineTest(ServerTest):
         self.assertGreater(efficiency[2], 0.5)
 
     def test_the_reply_asked_again_gives_the_same_answer(self):
-        [answer] = self.predict(layers(6), {"workers": 2, "pipeline": {"stages": 2, "micro_batches": 4, "links": "DEVICE", "reduction": "BUCKETS"}})
-        request = prediction.PredictThroughputRequest(inline_profile=message(layers(6)), scenario=answer.scenario)
-        again = self.server.predictions.PredictThroughput(request, timeout=PATIENCE_SECONDS).predictions[0]
-        self.assertEqual(again.examples_per_second, answer.examples_per_second)
-        self.assertEqual(again.scenario, answer.scenario)
+        cluster = {"bandwidth_bytes_per_second": 1e9, "workers_per_node": 2, "intra_node_bandwidth_bytes_per_second": 1e11}
+        for more in (
+            {"pipeline": {"reduction": "BUCKETS"}},
+            {"pipeline": {"reduction": "AT_END"}},
+            {"pipeline": {"reduction": "MEGATRON_BUCKETS"}},
+            {"all_reduce": {"unfused": {}, "sharding": "OPTIMIZER"}},
+            {"cluster": cluster},
+            {"cluster": cluster, "pipeline": {"stages": 4, "reduction": "BUCKETS"}},
+        ):
+            with self.subTest(more):
+                pipeline = {"stages": 2, "micro_batches": 4, "links": "DEVICE", **more.get("pipeline", {})}
+                [answer] = self.predict(layers(6), {"workers": 2, **more, "pipeline": pipeline})
+                request = prediction.PredictThroughputRequest(inline_profile=message(layers(6)), scenario=answer.scenario)
+                again = self.server.predictions.PredictThroughput(request, timeout=PATIENCE_SECONDS).predictions[0]
+                self.assertEqual(again.examples_per_second, answer.examples_per_second)
+                self.assertEqual(again.scenario, answer.scenario)
+
+    def test_all_that_leaves_a_node_goes_by_its_network(self):
+        # Four stages of 100 MB on a node of 1 GB/s, two replicas: 400 MB in and out of it, beside steps of 48 ms.
+        profile = layers(4, gradient_bytes=[100000000] * 4, tail_ns=[0] * 4)
+        cluster = {"bandwidth_bytes_per_second": 1e9, "workers_per_node": 4, "intra_node_bandwidth_bytes_per_second": 1e11, "latency_seconds": 0}
+        asked = {"cluster": cluster, "pipeline": {"stages": 4, "micro_batches": 1}}
+        [answer] = self.predict(profile, {**asked, "workers": 2}, {"step_variation": "AS_RECORDED"})
+        self.assertGreater(2 / answer.steps_per_second, 0.4)
+        self.assertLess(2 / answer.steps_per_second, 0.45)
+        self.assertEqual(answer.scenario.bandwidth_bytes_per_second, 0.25e9)
+
+    def test_without_gradients_replicas_reduce_nothing_and_are_told_so(self):
+        profile = layers(4, gradient_bytes=[0] * 4)
+        kept = [o for o in profile["operations"] if o["resource"] == "WORKER" and o["pass"] != "OPTIMIZER"]
+        places = [profile["operations"].index(o) for o in kept]
+        for operation in kept:
+            operation["waiting_for"] = [places.index(before) for before in operation["waiting_for"]]
+        profile["operations"] = kept
+        profile["steps"] = [{name: [times[i] for i in places] for name, times in profile["steps"][0].items()}]
+        answers = self.predict(profile, {"pipeline": {"stages": 2, "micro_batches": 4}}, {"step_variation": "AS_RECORDED"}, [1, 4])
+        said = [[a.value for a in answer.assumptions if a.field == "scenario.pipeline"] for answer in answers]
+        self.assertEqual(said, [[], ["replicas reduce nothing"]])
+        self.assertAlmostEqual(answers[1].scaling_efficiency, 1, places=6)
 
     def test_collectives_inside_a_replica_do_not_grow_with_workers(self):
         """The same job with its tensor group's all-reduce named, and taken for one of all workers."""
@@ -229,7 +263,20 @@ class PipelineTest(ServerTest):
             for text in ("bubble", "4 replicas of 2 GPUs: 8 GPUs", "forward/3", "receives EAGER (--pipeline receives=)"):
                 self.assertIn(text, done.stdout)
             self.assertNotIn("stages begin at", done.stdout)
-            for wrong, says in (("stages", "KEY=VALUE"), ("stages=2,stages=3", "twice"), ("depth=3", "no such key"), ("latency=5", "latency"), ("schedule=x", "1f1b")):
+            odd = layers(6)
+            odd["operations"][3]["name"] = "forward/b+c, d=e"
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(odd, file)
+            named = subprocess.run(
+                [os.environ["STEPCAST"], "predict", path, "--pipeline", "stages=2,micro-batches=8,cuts=forward/b+c\\, d\\=e,step-barrier", "--output", "json"],
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+                check=False,
+            )
+            self.assertEqual(named.returncode, 0, named.stderr)
+            self.assertIn("forward/b+c, d=e", named.stdout)
+            for wrong, says in (("stages=2,micro-batches=0", "micro-batches: 0 is not at least 1"), ("stages=0", "stages: 0"), ("stages", "KEY=VALUE"), ("stages=2,stages=3", "twice"), ("depth=3", "no such key"), ("latency=5", "latency"), ("schedule=x", "1f1b")):
                 refused = subprocess.run([os.environ["STEPCAST"], "predict", path, "--pipeline", wrong], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertIn(says, refused.stderr)
@@ -262,7 +309,7 @@ BAD = [
     ({"pipeline": {"stages": 7}}, "pipeline.stages", "6 forward operations"),
     ({"pipeline": {"stages": 1025}}, "pipeline.stages", "1025"),
     ({"pipeline": {"stages": -1}}, "pipeline.stages", "-1"),
-    ({"pipeline": {"stages": None}}, "pipeline.stages", "not given"),
+    ({"pipeline": {"stages": None}}, "pipeline.stages", "0, or not given"),
     ({"pipeline": {"micro_batches": None}}, "pipeline.micro_batches", "not given"),
     ({"pipeline": {"micro_batches": -4}}, "pipeline.micro_batches", "-4"),
     ({"pipeline": {"micro_batches": 70000}}, "pipeline.micro_batches", "70000"),
@@ -287,6 +334,7 @@ BAD = [
     ({"pipeline": {"latency_seconds": -1}}, "pipeline.latency_seconds", "-1"),
     ({"pipeline": {"links": "SERIAL", "transport": "GLOO"}}, "pipeline.links", "SERIAL"),
     ({"pipeline": {"reduction": "AT_END"}, "all_reduce": {"buckets": {"cap_bytes": 5}}}, "pipeline.reduction", "which of both"),
+    ({"pipeline": {"reduction": "AT_END"}, "all_reduce": {"unfused": {}}}, "pipeline.reduction", "all_reduce.unfused is given: which of both"),
     ({"pipeline": {}, "all_reduce": {"horovod": {}}}, "all_reduce.horovod", "pipelines"),
     ({"pipeline": {}, "all_reduce": {"sharding": "FULL"}}, "all_reduce.sharding", "FULL is not of pipelines"),
     ({"pipeline": {}, "all_reduce": {"fidelity": "EXPANDED"}}, "all_reduce.fidelity", "EXPANDED"),

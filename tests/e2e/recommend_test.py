@@ -2,9 +2,12 @@
 
 import unittest
 
-from contract import details_of, from_json, grpc, prediction, recommendation_pb2
+from contract import details_of, details_within, from_json, grpc, prediction, recommendation_pb2
 from sample import small
-from stepcastd import ServerTest
+from stepcastd import PATIENCE_SECONDS, ServerTest
+
+from google.longrunning import operations_pb2, operations_pb2_grpc
+from stepcast.v1 import job_service_pb2, job_service_pb2_grpc
 
 
 class RecommendTest(ServerTest):
@@ -137,6 +140,22 @@ class RecommendTest(ServerTest):
         reply = self.recommended({"inline_profile": profile, "objective": "MAX_THROUGHPUT", "constraints": {"max_workers": 4, "max_parameter_servers": 2}})
         self.assertEqual((reply.parameter_servers, reply.choices), (2, 8))
         self.assertEqual({each.scenario.parameter_servers.servers for each in reply.frontier}, {1, 2})
+
+    def test_a_choice_that_costs_nothing_is_refused_in_a_call_and_in_a_job(self):
+        profile = small()
+        profile["operations"] = [{"name": "compute", "resource": "WORKER"}, {"name": "gradient", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 1000, "waiting_for": [0]}]
+        profile["steps"] = [{"start_ns": [0, 10], "end_ns": [10, 20]}]
+        jobs = job_service_pb2_grpc.JobServiceStub(self.server.channel)
+        operations = operations_pb2_grpc.OperationsStub(self.server.channel)
+        for prices, field in (({"parameter_server_hour": 2}, "prices.parameter_server_hour"), ({"worker_hour": 1e-320}, "prices.worker_hour"), ({}, "prices")):
+            asked = from_json(recommendation_pb2.RecommendWorkersRequest(), {"inline_profile": profile, "objective": "MIN_COST", "constraints": {"max_workers": 4}, "prices": prices})
+            with self.subTest(field), self.assertRaises(grpc.RpcError) as caught:
+                self.server.predictions.RecommendWorkers(asked)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertIn(field, details_of(caught.exception).violations)
+            name = jobs.StartJob(job_service_pb2.StartJobRequest(recommend_workers=asked), timeout=PATIENCE_SECONDS).name
+            done = operations.WaitOperation(operations_pb2.WaitOperationRequest(name=name), timeout=PATIENCE_SECONDS)
+            self.assertIn(field, details_within(done.error).violations)
 
     def test_one_request_has_one_answer(self):
         request = {"objective": "MIN_COST", "constraints": {"max_workers": 40}, "prices": {"worker_hour": 1}}

@@ -180,7 +180,8 @@ class RecordingsTest(ServerTest):
             self.assertAlmostEqual(ratios[change], STEP / seconds, delta=0.02 * STEP / seconds if change != CHANGE.NO_STRAGGLERS else 0.1 * STEP / seconds)
         # Without rank 2 a ring sends three quarters.
         self.assertAlmostEqual(ratios[CHANGE.ONE_WORKER_FEWER], (2 / (0.014 + 0.00225 + 0.00075 + 0.001)) / (3 / STEP), delta=0.005)
-        self.assertEqual([out.change for out in reply.left_out], [CHANGE.NO_LATENCY, CHANGE.SERVERS_TWICE_AS_FAST, CHANGE.NO_HOST_WAIT, CHANGE.BEST_BUCKETS, CHANGE.BEST_TRANSFER_ORDER])
+        left_out = ["NO_LATENCY", "SERVERS_TWICE_AS_FAST", "NO_HOST_WAIT", "DATA_LOADING_TWICE_AS_FAST", "NO_DATA_WAIT", "BEST_BUCKETS", "BEST_TRANSFER_ORDER"]
+        self.assertEqual([CHANGE.Change.Name(out.change) for out in reply.left_out], left_out)
 
     def test_the_diagnosis_tells_what_collectives_cost_the_computation_beside_them(self):
         # Three real workers, each on a processor of its own: nothing, to a few per cent.

@@ -44,9 +44,10 @@ class RegimesTest(ServerTest):
             self.assertGreater(fast.examples_per_second, 1.5 * slow.examples_per_second)
             self.assertEqual(fast.replications + slow.replications, one.replications)
             self.assertFalse(one.steady_state)
-            [warning] = one.warnings
-            self.assertEqual(warning.reason, warning.TWO_REGIMES)
-            self.assertIn("two regimes", warning.message)
+            # A rate that nobody measured is said beside it.
+            warnings = {warning.reason: warning.message for warning in one.warnings}
+            self.assertEqual(set(warnings), {prediction.Warning.TWO_REGIMES, prediction.Warning.LINK_RATE_NOT_MEASURED})
+            self.assertIn("two regimes", warnings[prediction.Warning.TWO_REGIMES])
         # Those that start together stay together, those that start at random do not.
         self.assertEqual((lockstep.regimes[0].replications, lockstep.regimes[1].replications), (0, 1))
         self.assertEqual(lockstep.regimes[0].other_start_replications, 3)

@@ -57,6 +57,12 @@ constexpr char kImb[] =
     "# Benchmarking Allgather\n# #processes = 4\n"
     "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
     "1024 1000 9.1 11.2 10.1\n4096 1000 19.1 21.2 20.1\n";
+constexpr char kNcclJson[] =
+    R"({"args": ["./build/all_reduce_perf", "-g", "4"], "config": {"ngpus": 4, "nthreads": 1,
+        "devices": [{"rank": 0, "group": 0}, {"rank": 4, "group": 0}]},
+        "results": [{"size": 1048576, "type": "float", "redop": "sum",
+                     "in_place": {"time": 100, "alg_bw": 10.48576, "bus_bw": 18.35008, "nwrong": 0}}],
+        "out_of_bounds": {"count": 0, "okay": "true"}})";
 constexpr char kRcclLines[] =
     R"({"name": "AllReduce", "gpus": 4, "size": 1048576, "type": "float", "redop": "sum", "inPlace": 1, "time": 60.48576, "algBw": 17.33591509803299, "busBw": 26.003872647049487, "#wrong": "0"}
 {"name": "AllReduce", "gpus": 4, "size": 4194304, "type": "float", "redop": "sum", "inPlace": 1, "time": 91.94304, "algBw": 45.618504674198284, "busBw": 68.42775701129743, "#wrong": "0"}
@@ -84,7 +90,7 @@ class CollectiveBenchmarkTarget final : public FuzzTarget {
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
     for (const char* const text :
-         {kNcclTests, kOsu, kImb, kRcclLines, kOwnTable, kOwnJson, kNcclTests})
+         {kNcclTests, kOsu, kImb, kNcclJson, kRcclLines, kOwnTable, kOwnJson, kNcclTests})
       seeds.push_back(std::string(1, '\0') + text);
     seeds.back() += kNcclTests;
     return seeds;

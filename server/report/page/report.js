@@ -436,7 +436,7 @@ function stepTime() {
 
 const PATH_KINDS = {COMPUTATION: 'computation', SERVER: 'parameter servers', COMMUNICATION: 'communication', WAITING: 'waiting for the slowest', GAP: 'gaps'};
 const CHANGES = {NO_STRAGGLERS: 'no stragglers', LINKS_TWICE_AS_FAST: 'links twice as fast', NO_LATENCY: 'no latency', COMPUTATION_TWICE_AS_FAST: 'computation twice as fast', ONE_WORKER_FEWER: 'one worker fewer', BEST_BUCKETS: 'best buckets', BEST_TRANSFER_ORDER: 'best transfer order', SERVERS_TWICE_AS_FAST: 'servers twice as fast', NO_HOST_WAIT: 'no waiting for hosts',
-  EQUAL_STAGES: 'equal stages', FREE_TRANSFERS: 'free transfers', FREE_REDUCTIONS: 'free reductions', NO_STEP_END: 'no end of the step', TWICE_THE_MICRO_BATCHES: 'twice the micro-batches', TWICE_THE_CHUNKS: 'twice the chunks', EAGER_RECEIVES: 'eager receives'};
+  EQUAL_STAGES: 'equal stages', FREE_TRANSFERS: 'free transfers', FREE_REDUCTIONS: 'free reductions', NO_STEP_END: 'no end of the step', TWICE_THE_MICRO_BATCHES: 'twice the micro-batches', TWICE_THE_CHUNKS: 'twice the chunks', EAGER_RECEIVES: 'eager receives', DATA_LOADING_TWICE_AS_FAST: 'data loading twice as fast', NO_DATA_WAIT: 'no waiting for data'};
 
 // A critical path in a sentence; `nameOf` a worker.
 function pathSentence(found, nameOf) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/device.h"
 
 #include "tests/client/support/temporary_directory.h"
 #include "tests/client/support/text_proto.h"
@@ -53,6 +54,29 @@ TEST(ClusterPresetsTest, EveryFigureHasASourceAndEveryRateSaysWhetherItWasMeasur
       }
     }
   }
+}
+
+TEST(DevicePresetsTest, APairIsTheRatioOfPeakRatesAndSaysWhereBothAreFrom) {
+  const auto ratio = [](const std::string& text) {
+    const absl::StatusOr<ComputeSpeed> speed = ParseComputeSpeed(text);
+    EXPECT_TRUE(speed.ok()) << speed.status();
+    return speed.ok() ? speed->factor : 0;
+  };
+  EXPECT_EQ(ratio("2.5"), 2.5);
+  EXPECT_EQ(ratio("a100/v100"), 312 / 125.0);
+  EXPECT_EQ(ratio("a100/v100:fp32"), 19.5 / 15.7);
+  EXPECT_EQ(ParseComputeSpeed("2.5")->told, "");
+  for (const char* name :
+       {"v100", "t4", "a10", "a100", "a100-80gb", "l4", "h100", "h200", "mi250x", "mi300x"}) {
+    SCOPED_TRACE(name);
+    const absl::StatusOr<ComputeSpeed> speed = ParseComputeSpeed(absl::StrCat(name, "/", name));
+    ASSERT_TRUE(speed.ok()) << speed.status();
+    EXPECT_EQ(speed->factor, 1);
+    EXPECT_THAT(speed->told, testing::HasSubstr("data sheet"));
+  }
+  for (const char* wrong :
+       {"", "h100", "h100/", "h100/v100/t4", "h100/v100:", "H100/V100", "x/v100"})
+    EXPECT_FALSE(ParseComputeSpeed(wrong).ok()) << wrong;
 }
 
 TEST(ClusterPresetsTest, FiguresAreWhatMachinesHave) {

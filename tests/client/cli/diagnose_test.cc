@@ -76,6 +76,17 @@ TEST(DiagnosisTextTest, OpensWithASentenceAndShowsPathChangesAndOperations) {
             "warning (2 workers): not a steady state yet\n");
 }
 
+TEST(DiagnosisTextTest, ChangesInARowThatAreLeftOutForOneReasonAreOneLine) {
+  v1::DiagnoseJobResponse response = WithStraggler();
+  response.MergeFrom(Proto<v1::DiagnoseJobResponse>(R"pb(
+    left_out { change: DATA_LOADING_TWICE_AS_FAST reason: "workers never wait" }
+    left_out { change: NO_DATA_WAIT reason: "workers never wait" })pb"));
+  EXPECT_THAT(DiagnosisText(response),
+              HasSubstr("not tried: no latency (the scenario has none)\n"
+                        "not tried: data loading twice as fast, no waiting for data (workers never "
+                        "wait)\n"));
+}
+
 TEST(DiagnosisTextTest, NamesTheBucketsAndTheOrderThatWereFound) {
   v1::DiagnoseJobResponse response = WithStraggler();
   response.MergeFrom(Proto<v1::DiagnoseJobResponse>(

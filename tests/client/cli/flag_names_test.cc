@@ -169,6 +169,12 @@ TEST(FlagNamesTest, WhatNoFlagHasSetKeepsItsPath) {
   EXPECT_EQ(FieldText("scenario.workers_of_mine", {"--workers"}), "scenario.workers_of_mine");
 }
 
+TEST(FlagNamesTest, WhatIsMissingIsNamedByTheFlagToGive) {
+  EXPECT_EQ(FlagToGive("constraints.examples"), "--examples");
+  EXPECT_EQ(FlagToGive("prices"), "--worker-hour");
+  EXPECT_EQ(FlagToGive("jobs[0].prices"), "jobs[0].prices");
+}
+
 TEST(FlagNamesTest, DescriptionsNameFlagsToo) {
   EXPECT_EQ(DescriptionText("9 workers do not fill nodes of 8 (all_reduce.workers_per_node)",
                             {"--workers-per-node"}),
@@ -176,6 +182,8 @@ TEST(FlagNamesTest, DescriptionsNameFlagsToo) {
   EXPECT_EQ(DescriptionText("given, and workers_per_rack is not, in \"workers_per_rack\"",
                             {"--workers-per-rack"}),
             "given, and --workers-per-rack is not, in \"workers_per_rack\"");
+  EXPECT_EQ(DescriptionText("unset, but constraints.deadline needs it", {"--deadline"}),
+            "unset, but --deadline needs it");
   EXPECT_EQ(DescriptionText("12 is above the limit max_steps = 7", {"--steps"}),
             "12 is above the limit max_steps = 7");
 }

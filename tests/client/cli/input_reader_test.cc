@@ -69,6 +69,8 @@ TEST_F(InputReaderTest, WhatNoReaderTakesIsNamedByAll) {
       {"\x7f"
        "ELF\x02",
        "the file is a program"},
+      {R"({"rocprofiler-sdk-tool": []})", "the file is a trace of ROCm's rocprof, which is not"},
+      {std::string("\x0a\x0d\x12\x09/host:CPU"), "the file is an XPlane"},
       {std::string(kGzip, 10), "its gzip data is cut short"},
       {std::string(kGzip, 10) + "\xff\xff\xff\xff\xff\xff", "its gzip data is damaged"}};
   for (const auto& [content, why] : cases) {

@@ -59,6 +59,59 @@ TEST(PredictionTableTest, ShowsWhereSingleRunsFallAndBothRegimesWhereThereAreTwo
             "13 of 23\n");
 }
 
+v1::Prediction Sampled(int32_t workers, double input_fraction, double model_error) {
+  v1::Prediction row = Row(workers, 100, v1::Operation::WORKER);
+  row.set_input_fraction(input_fraction);
+  row.set_half_width_with_more_steps(0.5);
+  row.mutable_model_error()->set_fraction(model_error);
+  row.mutable_model_error()->set_source("as asked for");
+  return row;
+}
+
+std::string Certainty(const std::vector<v1::Prediction>& rows) {
+  const std::string text = PredictionTable(ListOf(rows));
+  const size_t at = text.find("intervals: ");
+  return at == std::string::npos ? "" : text.substr(at);
+}
+
+TEST(CertaintyTextTest, SaysWhatTheIntervalsAreOf) {
+  const std::string of_steps =
+      "intervals: of the long run, the recording being a sample of steps; ";
+  const std::string more = "record 20 more steps: +-0.5% instead of +-2.0% with 8 workers\n";
+  EXPECT_EQ(Certainty({Sampled(8, 0.7, 0.05)}),
+            of_steps + "of runs, with a run's chance and the model's error, 5.0% (as asked for)\n" +
+                more);
+  EXPECT_EQ(Certainty({Sampled(8, 0.7, 0)}), of_steps + "of runs, with a run's chance\n" + more);
+  EXPECT_EQ(Certainty({Sampled(8, 0, 0.05)}),
+            "intervals: of the long run; of runs, with a run's chance and the model's error, 5.0% "
+            "(as asked for)\n");
+  EXPECT_EQ(Certainty({Sampled(8, 0, 0)}), "");
+  // Of the one with the most workers, wherever it stands.
+  EXPECT_EQ(Certainty({Sampled(8, 0.7, 0), Sampled(1, 0.7, 0)}), Certainty({Sampled(8, 0.7, 0)}));
+}
+
+TEST(PredictionTableTest, TellsTheMemoryOfADeviceAsFarAsItIsKnown) {
+  const auto text = [](const std::string& first, const std::string& last) {
+    v1::Prediction one = Row(1, 100, v1::Operation::WORKER);
+    v1::Prediction eight = Row(8, 700, v1::Operation::WORKER);
+    if (!first.empty()) *one.mutable_memory() = Proto<v1::Memory>(first);
+    if (!last.empty()) *eight.mutable_memory() = Proto<v1::Memory>(last);
+    return MemoryText(ListOf<v1::Prediction>({one, eight}));
+  };
+  const char whole[] =
+      "total_bytes: 9216 parameter_bytes: 1024 gradient_bytes: 1024 optimizer_bytes: 2048 "
+      "kept_bytes: 5120";
+  EXPECT_EQ(text(whole, whole),
+            "memory of a device: 9.000 KiB: parameters 1.000 KiB, gradients 1.000 KiB, optimizer "
+            "2.000 KiB, kept for the backward pass 5.000 KiB\n");
+  EXPECT_EQ(text(whole, "total_bytes: 512 parameter_bytes: 256 gradient_bytes: 256"),
+            "memory of a device: 9.000 KiB with 1 worker: parameters 1.000 KiB, gradients 1.000 "
+            "KiB, optimizer 2.000 KiB, kept for the backward pass 5.000 KiB\n"
+            "memory of a device: at least 512 B with 8 workers: parameters 256 B, gradients 256 B, "
+            "and what the forward pass keeps, which is not known\n");
+  EXPECT_EQ(text("", ""), "");
+}
+
 TEST(PredictionTableTest, SaysEachWarningOnceWithItsRows) {
   const std::string text = PredictionTable(ListOf<v1::Prediction>(
       {Row(1, 1, v1::Operation::WORKER, "drifts"), Row(2, 1, v1::Operation::WORKER, "drifts"),

@@ -296,7 +296,8 @@ TEST(ClusterFlagTest, ItsFiguresAreAMessageBesideTheFlags) {
                                         workers_per_node: 1
                                         latency_seconds: 1.4e-5
                                         algorithm: RING
-                                      })pb"));
+                                      }
+                                      bandwidth_is_measured: true)pb"));
   EXPECT_THAT(Parse({"--cluster", "infiniband-ndr", "--latency", "1us", "--bandwidth", "1GB/s"}),
               Says<v1::Scenario>(R"pb(bandwidth_bytes_per_second: 1e9
                                       all_reduce { latency_seconds: 1e-6 }
@@ -308,6 +309,17 @@ TEST(ClusterFlagTest, ItsFiguresAreAMessageBesideTheFlags) {
                                       })pb"));
   EXPECT_THAT(Parse({"--cluster", "infiniband-xdr"}), Eq(std::nullopt));
   EXPECT_THAT(Parse({"--cluster", ""}), Eq(std::nullopt));
+}
+
+TEST(ClusterFlagTest, ItsBandwidthIsAsMeasuredAsItsFigureSays) {
+  const auto is_measured = [](std::vector<std::string> arguments) {
+    return Parse(std::move(arguments))->bandwidth_is_measured();
+  };
+  EXPECT_TRUE(is_measured({"--cluster", "dgx-a100"}));
+  EXPECT_FALSE(is_measured({"--cluster", "dgx-a100", "--bandwidth", "1GB/s"}));
+  EXPECT_TRUE(
+      is_measured({"--cluster", "dgx-a100", "--bandwidth", "1GB/s", "--bandwidth-measured"}));
+  EXPECT_FALSE(is_measured({"--cluster", "10gbe"}));
 }
 
 TEST(ClusterFlagTest, SaysWhichFiguresAreInForce) {

@@ -178,8 +178,9 @@ TEST(AdviceRequestTest, AnObjectiveIsTheServicesObjectiveAndConstraints) {
   EXPECT_EQ(request.constraints().examples(), 10);
   EXPECT_EQ(request.prices().worker_hour(), 1);
   request = of("profile=a;objective=deadline=6h;examples=10;node-hour=7");
-  EXPECT_EQ(request.prices().worker_hour(), 0);
-  EXPECT_EQ(request.prices().node_hour(), 7);
+  // A node of one worker: jobs with servers have no other.
+  EXPECT_EQ(request.prices().worker_hour(), 7);
+  EXPECT_EQ(request.prices().node_hour(), 0);
   EXPECT_EQ(of("profile=a;objective=cost;worker-hour=3").objective(), Request::MIN_COST);
 }
 

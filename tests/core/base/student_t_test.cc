@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <vector>
+
+#include "core/base/normal_distribution.h"
 
 namespace stepcast::student_t_test {
 namespace {
@@ -49,6 +53,23 @@ TEST(StudentTTest, WidthIsTheTablesQuantileTimesTheStandardError) {
                 row.quantile * row.quantile * standard_error_squared, 1e-3 * row.quantile)
         << row.degrees_of_freedom << " degrees of freedom";
   }
+}
+
+// A request may bring any of them to a distribution, which must answer then, too.
+TEST(DistributionsTest, NoDoubleMakesThemThrow) {
+  using Limits = std::numeric_limits<double>;
+  for (const double value :
+       {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), Limits::max(),
+        Limits::lowest(), Limits::min(), Limits::denorm_min(), -1.0, 0.0, 1.0, 2.0, 40.0}) {
+    EXPECT_NO_THROW(NormalCdf(value)) << value;
+    EXPECT_NO_THROW(NormalDensity(value)) << value;
+    EXPECT_NO_THROW(NormalQuantile(value)) << value;
+    for (const int degrees : {-1, 0, 1, 1'000'000})
+      EXPECT_NO_THROW(StudentTQuantile(degrees, value)) << degrees << " " << value;
+  }
+  EXPECT_TRUE(std::isnan(NormalCdf(Limits::quiet_NaN())));
+  EXPECT_EQ(NormalCdf(Limits::infinity()), 1);
+  EXPECT_EQ(NormalQuantile(1), Limits::infinity());
 }
 
 }  // namespace

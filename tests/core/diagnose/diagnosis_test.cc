@@ -142,6 +142,46 @@ double StepsPerSecondOf(const Profile& profile, const DiagnosisQuery& query,
       .steps_per_second;
 }
 
+// A step that loads data for so long, and computes for 30 ms.
+Profile LoadingProfile(int64_t loading_ms) {
+  constexpr int64_t kMs = 1'000'000;
+  ProfileDraft draft{.batch_size = 4, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "load", .resource = Resource::kWorker, .pass = Pass::kDataLoading},
+                      {.name = "forward", .resource = Resource::kWorker, .waiting_for = {0}},
+                      {.name = "backward", .resource = Resource::kWorker, .waiting_for = {1}},
+                      {.name = "gradient",
+                       .resource = Resource::kCollective,
+                       .size_bytes = 1000,
+                       .waiting_for = {2},
+                       .collective = Collective::kAllReduce}};
+  const int64_t end_ns = (loading_ms + 30) * kMs;
+  draft.steps = {{.start_ns = {0, loading_ms * kMs, (loading_ms + 10) * kMs, end_ns},
+                  .end_ns = {loading_ms * kMs, (loading_ms + 10) * kMs, end_ns, end_ns}}};
+  return Profile::Create(draft).value();
+}
+
+TEST(DiagnosisTest, SaysWhatFasterDataLoadingBrings) {
+  const ScenarioDraft two{.workers = 2, .communication = AllReduceDraft{.latency_seconds = 0}};
+  const auto diagnose = [&](const Profile& profile) {
+    return DiagnoseJob(profile, QueryOf(profile, two), NeverStop).value();
+  };
+  const Diagnosis diagnosis = diagnose(LoadingProfile(10));
+  CheckDiagnosis(diagnosis);
+  const WhatIfAnswer* const faster = Find(diagnosis, WhatIf::kDataLoadingTwiceAsFast);
+  const WhatIfAnswer* const none = Find(diagnosis, WhatIf::kNoDataWait);
+  ASSERT_TRUE(faster != nullptr && none != nullptr);
+  EXPECT_NEAR(faster->ratio, 40.0 / 35, 1e-4);
+  EXPECT_NEAR(none->ratio, 40.0 / 30, 1e-4);
+  const Diagnosis idle = diagnose(LoadingProfile(0));
+  CheckDiagnosis(idle);
+  EXPECT_EQ(ReasonOf(idle, WhatIf::kNoDataWait), "workers never wait for data");
+  const Diagnosis unknown = diagnose(AllReduceProfile());
+  for (const WhatIf change : {WhatIf::kDataLoadingTwiceAsFast, WhatIf::kNoDataWait}) {
+    EXPECT_EQ(ReasonOf(unknown, change),
+              "the profile does not say for how long workers wait for data");
+  }
+}
+
 TEST(DiagnosisTest, FindsBucketsThatNoCapBeatsAndNamesThem) {
   const Profile profile = AllReduceProfile();
   const DiagnosisQuery query =

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -197,6 +198,153 @@ TEST(CollectiveBenchmarkTest, BrokenLinesAreNamed) {
     EXPECT_THAT(Told(measured.status()), HasSubstr(expected));
     EXPECT_THAT(DetailsOf(measured.status()).faults.front().field, HasSubstr("line "));
   }
+}
+
+// As nccl-tests write it, of processes with so many GPUs each.
+std::string NcclJson(int processes, int gpus, const std::string& edits = "") {
+  std::string devices;
+  for (int p = 0; p < processes; ++p)
+    absl::StrAppend(&devices, p == 0 ? "" : ",", R"({"rank": )", p * gpus, R"(, "group": 0})");
+  const double share = 2.0 * (processes * gpus - 1) / (processes * gpus);
+  return absl::StrFormat(
+      R"({"args": ["./build/all_reduce_perf", "-g", "4"], "env": ["TEST=all_gather_perf"],
+          "config": {"ngpus": %d, "nthreads": 1, "devices": [%s]},
+          "results": [{"size": 1048576, "type": "float", "redop": "sum",
+                       "in_place": {"time": 100.0, "alg_bw": 10.48576, "bus_bw": %f}}]%s})",
+      gpus, devices, 10.48576 * share, edits);
+}
+
+TEST(CollectiveBenchmarkTest, JsonCountsTheGpusOfEachProcess) {
+  const std::string all_listed = absl::StrReplaceAll(
+      NcclJson(2, 4), {{R"({"rank": 4, "group": 0})",
+                        R"({"rank": 1},{"rank": 2},{"rank": 3},{"rank": 4},{"rank": 5},
+                           {"rank": 6},{"rank": 7})"},
+                       {R"("group": 0)", R"("pid": 1)"}});
+  const std::string rccl =
+      R"({"name": "AllReduce", "ranks": 2, "gpusPerRank": 4, "size": 1048576, "redop": "sum",
+          "time": 100, "algBw": 10.48576, "busBw": 18.35008})";
+  for (const std::string& text :
+       {NcclJson(8, 1), NcclJson(2, 4), NcclJson(1, 8), all_listed, rccl}) {
+    const auto measured = ReadCollectiveBenchmark(text, {});
+    ASSERT_TRUE(measured.ok()) << measured.status() << text;
+    EXPECT_THAT(*measured, ElementsAre(MeasuredCollective{
+                               .workers = 8, .size_bytes = 1 << 20, .seconds = 100e-6}));
+  }
+}
+
+// A log's own counts and rates, against what is said of it.
+TEST(CollectiveBenchmarkTest, WhatTheRatesContradictIsRefused) {
+  const std::string eight = Printed({.workers = 8, .bus_share = 1.75}, kRows);
+  const auto refusal = [](const std::string& text, const CollectiveBenchmarkOptions& options) {
+    return Told(ReadCollectiveBenchmark(text, options).status());
+  };
+  EXPECT_THAT(refusal("./build/all_reduce_perf -b 8\n" + eight, {.workers = 2}),
+              HasSubstr("bandwidth is 1.75"));
+  EXPECT_THAT(refusal("./build/all_gather_perf -b 8\n" + eight, {}),
+              HasSubstr("of an all-gather among 8 workers it is 0.875"));
+  EXPECT_THAT(refusal(absl::StrReplaceAll(NcclJson(2, 4), {{"\"ngpus\": 4", "\"ngpus\": 2"}}), {}),
+              HasSubstr("of an all-reduce among 4 workers it is 1.5"));
+  EXPECT_THAT(refusal("# Benchmarking Allreduce \n# #processes = 4 \n"
+                      " #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+                      " 1024  40  9.0  11.0  10.0\n",
+                      {.workers = 8}),
+              HasSubstr("8 workers are given, and the benchmark says 4"));
+  // Lines of ranks that are cut off.
+  const auto measured =
+      ReadCollectiveBenchmark(Printed({.workers = 4, .bus_share = 1.75}, kRows), {.workers = 8});
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  EXPECT_EQ(measured->front().workers, 8);
+}
+
+TEST(CollectiveBenchmarkTest, ATestIsNamedByWhatRunsIt) {
+  const std::string rows = Printed({}, kRows);
+  for (const char* const line :
+       {"Linking  ../build/all_gather_perf\nmake[1]: Leaving directory /src\n",
+        "nvcc -O3 -o ../build/all_gather_perf -lnccl\n", "cp build/all_gather_perf /usr/bin\n",
+        "-rwxr-xr-x 1 root root 9 all_gather_perf\n"}) {
+    const auto measured = ReadCollectiveBenchmark(line + rows, {});
+    ASSERT_TRUE(measured.ok()) << line << measured.status();
+    EXPECT_EQ(measured->front().kind, Collective::kAllReduce) << line;
+  }
+  for (const char* const line :
+       {"./build/alltoall_perf\n", "$ build/alltoall_perf -b 8\n", "root@n:/# alltoall_perf -g 8\n",
+        "NCCL_DEBUG=INFO ./alltoall_perf\n", "/usr/bin/mpirun -np 4 --bind-to none alltoall_perf\n",
+        "timeout 60 ./alltoall_perf -b 8\n", "# Collective test starting: alltoall_perf\n"}) {
+    EXPECT_THAT(Told(ReadCollectiveBenchmark(line + rows, {}).status()),
+                HasSubstr("\"alltoall_perf\" is not"))
+        << line;
+  }
+}
+
+TEST(CollectiveBenchmarkTest, ABenchmarkThatFailedIsRefused) {
+  const std::string osu =
+      "mpirun -np 4 osu_allreduce -c\n# OSU MPI Allreduce Latency Test v7.1\n"
+      "# Size       Avg Latency(us)        Validation\n1024  10.5  Pass\n2048  12  Pass\n";
+  const std::string intel =
+      "# Benchmarking Allreduce \n# #processes = 4 \n"
+      " #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]  defects\n"
+      " 1024  40  9.0  11.0  10.0  0.00\n";
+  const std::string json = NcclJson(2, 4, R"(, "out_of_bounds": {"count": 0, "okay": "true"})");
+  const std::pair<std::string, std::map<std::string, std::string>> cases[] = {
+      {Printed({.wrong = "N/A"}, kRows), {{" : 0 OK", " : 12 FAILED"}}},
+      {Printed({.root = false, .wrong = "1e+00"}, kRows), {{" : 0 OK", " : 12 FAILED"}}},
+      {osu, {{"12  Pass", "12  Fail"}}},
+      {intel, {{"0.00", "3.00"}}},
+      {json, {{"\"count\": 0", "\"count\": 12"}}}};
+  for (const auto& [text, edits] : cases) {
+    const auto measured = ReadCollectiveBenchmark(text, {});
+    EXPECT_TRUE(measured.ok()) << measured.status();
+    EXPECT_THAT(Told(ReadCollectiveBenchmark(absl::StrReplaceAll(text, edits), {}).status()),
+                HasSubstr("the benchmark failed"))
+        << text;
+  }
+}
+
+TEST(CollectiveBenchmarkTest, TablesOfSeveralTypesAreToldApart) {
+  const std::string table = "# Size       Avg Latency(us)\n1024  10.5\n2048  12\n";
+  const auto osu = [&table](const std::string& test) {
+    return absl::StrCat("mpirun -np 4 osu -T mpi_char,mpi_float\n# OSU MPI ", test,
+                        " Latency Test v7.3\n# Datatype: MPI_CHAR.\n", table,
+                        "\n# Datatype: MPI_FLOAT.\n", absl::StrReplaceAll(table, {{"12", "90"}}));
+  };
+  EXPECT_THAT(Told(ReadCollectiveBenchmark(osu("Allreduce"), {}).status()),
+              HasSubstr("line 10: its elements are \"MPI_FLOAT\", and before them \"MPI_CHAR\""));
+  const std::string floats = Printed({}, kRows);
+  EXPECT_THAT(
+      Told(ReadCollectiveBenchmark(floats + absl::StrReplaceAll(floats, {{"float", "half"}}), {})
+               .status()),
+      HasSubstr("give the tables of one type"));
+  // Where nothing is added up, all types take the same time.
+  const auto measured = ReadCollectiveBenchmark(osu("Broadcast"), {});
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  EXPECT_EQ(measured->size(), 2U);
+  // The rows of a table without a name are none of the test's before it.
+  const auto first =
+      ReadCollectiveBenchmark("mpirun -np 4 osu\n# OSU MPI Allreduce Latency Test v7.3\n" + table +
+                                  absl::StrReplaceAll(table, {{"12", "90"}}),
+                              {});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->back().seconds, 12e-6);
+}
+
+TEST(CollectiveBenchmarkTest, ARowMayGoOnBelowWhatALibraryPrints) {
+  std::string text = Printed({}, kRows);
+  const size_t at = text.find("-1", text.find("16777216")) + 2;
+  const std::string printed = "\nn:1:2 [0] NCCL INFO opCount 3\n\nn:1:2 [1] NCCL INFO opCount 4\n";
+  text.insert(at, printed);
+  const auto measured = ReadCollectiveBenchmark(text, {});
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  EXPECT_EQ(*measured, *ReadCollectiveBenchmark(Printed({}, kRows), {}));
+  text.erase(at + printed.size(), 20);
+  EXPECT_THAT(Told(ReadCollectiveBenchmark(text, {}).status()),
+              HasSubstr("line 11: 5 columns of 13: the line is cut short"));
+}
+
+TEST(CollectiveBenchmarkTest, TimesOfTheCpuAreRefusedByName) {
+  for (const std::string& text :
+       {absl::StrReplaceAll(Printed({}, kRows), {{" time ", " cputime "}}),
+        absl::StrReplaceAll(NcclJson(2, 4), {{"\"time\"", "\"cpu_time\""}})})
+    EXPECT_THAT(Told(ReadCollectiveBenchmark(text, {}).status()), HasSubstr("times are the CPU's"));
 }
 
 TEST(CollectiveBenchmarkTest, TablesAndJsonSayTheSame) {

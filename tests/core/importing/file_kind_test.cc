@@ -28,6 +28,19 @@ TEST(FileKindTest, EachKindIsKnownByItsFirstBytes) {
       {"{\"schema\": \"1.0.1\", \"nodes\": [{\"name\": "
        "\"[pytorch|profiler|execution_trace|thread]\"",
        FileKind::kPyTorchExecutionTrace},
+      {"[{\"name\": \"PUSH\", \"ph\": \"X\", \"pid\": \"Comm.gradient_1\"",
+       FileKind::kBytePsTimeline},
+      // What is read may name what is not.
+      {"{\"schemaVersion\": 1, \"traceEvents\": [{\"name\": \"Comm.byteps.conv\"",
+       FileKind::kPyTorchTrace},
+      {"{\"traceEvents\": [{\"name\": \"process_name\", \"args\": {\"name\": \"gpu/0\"}}",
+       FileKind::kMxnetTimeline},
+      {"{\"traceEvents\": [{\"ph\": \"X\", \"args\": {\"BeginNs\": \"1\", \"EndNs\": \"2\"}}",
+       FileKind::kRocprof},
+      {"{\"rocprofiler-sdk-tool\": [", FileKind::kRocprof},
+      // Its identity is a hash, of 64 bits.
+      {"\x0a\x20\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x12\x09/host:CPU"sv,
+       FileKind::kXPlane},
       {"{\"model\": \"m\", \"batchSize\": 8", FileKind::kProfileJson},
       {"{\"jobs\": []}", FileKind::kJson},
       {"model: \"m\"\nbatch_size: 8\noperations {\n", FileKind::kProfileText},
@@ -92,6 +105,14 @@ TEST(FileKindTest, WhatNoReaderTakesIsRefusedWithTheRemedy) {
   EXPECT_EQ(RefusalOf(FileKind::kTar),
             "the file is a tar archive: unpack it, and give the file in it");
   EXPECT_EQ(RefusalOf(FileKind::kImage), "the file is an image");
+  for (const FileKind kind : {FileKind::kXPlane, FileKind::kBytePsTimeline,
+                              FileKind::kMxnetTimeline, FileKind::kRocprof}) {
+    EXPECT_EQ(RefusalOf(kind), std::string("the file is ")
+                                   .append(TextOf(kind))
+                                   .append(", which is not read: record with PyTorch's profiler, "
+                                           "Horovod's timeline or RunMetadata of TensorFlow, or "
+                                           "write the layers' times as text (--format layers)"));
+  }
   for (const FileKind kind : {FileKind::kUnknown, FileKind::kLayers, FileKind::kPyTorchTrace,
                               FileKind::kTable, FileKind::kText, FileKind::kBinary})
     EXPECT_EQ(RefusalOf(kind), "") << TextOf(kind);
@@ -113,6 +134,8 @@ TEST(FileKindTest, ANumberThatJsonDoesNotHaveIsFoundOutsideOfTexts) {
   EXPECT_EQ(NotNumberIn(R"({"a": NaN})"), "NaN at byte 6 is not a number of JSON");
   EXPECT_EQ(NotNumberIn(R"(["NaN", "\"NaN", -Infinity])"),
             "Infinity at byte 18 is not a number of JSON");
+  EXPECT_EQ(NotNumberIn("[-nan, 1]"), "nan at byte 2 is not a number of JSON");
+  EXPECT_EQ(NotNumberIn("[inf]"), "inf at byte 1 is not a number of JSON");
   EXPECT_EQ(NotNumberIn(R"({"NaN": "Infinity"})"), "");
   EXPECT_EQ(NotNumberIn("\"\\"), "");
 }

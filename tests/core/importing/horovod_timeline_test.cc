@@ -20,6 +20,7 @@ namespace {
 using ::stepcast::testing::LoneStepNs;
 using ::stepcast::testing::Told;
 using ::stepcast::testing::WriteHorovodTimeline;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -89,6 +90,31 @@ TEST(HorovodTimelineTest, WhatIsNotReducedInEveryStepIsLeftOut) {
 }
 
 // A job that is stopped leaves what its last write held, which ends anywhere.
+// The timeline, from a time on later by so much, all in microseconds.
+std::string Delayed(std::string text, int64_t from, int64_t by) {
+  const std::string key = "\"ts\": ";
+  for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+    const size_t begin = at + key.size();
+    const size_t size = text.find(',', begin) - begin;
+    const int64_t time = std::stoll(text.substr(begin, size));
+    if (time >= from) text.replace(begin, size, absl::StrCat(time + by));
+  }
+  return text;
+}
+
+TEST(HorovodTimelineTest, AStepThatLastsFarLongerIsLeftOut) {
+  const std::string text = WriteHorovodTimeline(12);
+  const auto usual = Import(Delayed(text, 6900, 500));
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  EXPECT_EQ(usual->profile.steps().size(), 10U);
+  const auto odd = Import(Delayed(text, 6900, 9000));
+  ASSERT_TRUE(odd.ok()) << odd.status();
+  ASSERT_EQ(odd->profile.steps().size(), 9U);
+  for (const RecordedStep& step : odd->profile.steps()) EXPECT_LT(step.end_ns[0], 1'000'000);
+  EXPECT_THAT(odd->notes, Contains(AllOf(HasSubstr("1 of 10 steps that last far longer"),
+                                         HasSubstr("step 7 (10.0 times the median)"))));
+}
+
 TEST(HorovodTimelineTest, AnEventThatIsCutShortIsLeftOut) {
   const std::string text = WriteHorovodTimeline(6, false);
   const size_t fifth = WriteHorovodTimeline(5, false).size();

@@ -105,12 +105,56 @@ TEST(JsonReaderTest, NamesTheByteOfWhatIsNoJson) {
 TEST(JsonReaderTest, ANumberThatJsonDoesNotHaveIsNamed) {
   for (const auto& [value, name] :
        {std::pair("NaN", "NaN"), std::pair("nan", "NaN"), std::pair("Infinity", "Infinity"),
-        std::pair("-Infinity", "Infinity"), std::pair("inf", "Infinity")}) {
+        std::pair("-Infinity", "Infinity"), std::pair("inf", "Infinity"), std::pair("-nan", "NaN"),
+        std::pair("-nan(ind)", "NaN"), std::pair("-inf", "Infinity")}) {
     EXPECT_THAT(FaultOf(RowReader().ReadText(absl::StrCat("{\"rows\": [{\"a\": ", value, "}]}"))),
                 HasSubstr(absl::StrCat(": ", name, ", which is not a number of JSON")))
         << value;
   }
-  EXPECT_THAT(FaultOf(RowReader().ReadText(R"({"rows": [{"a": nought}]})")), HasSubstr("no JSON"));
+  for (const char* const word : {"N/A", "nought", "-", "1.x"}) {
+    EXPECT_THAT(FaultOf(RowReader().ReadText(absl::StrCat("{\"rows\": [{\"a\": ", word, " }]}"))),
+                HasSubstr("no JSON"))
+        << word;
+  }
+  EXPECT_THAT(FaultOf(RowReader().ReadText(R"({"rows": [{"a": N/A}]})")),
+              HasSubstr("byte 17: no JSON: \"N/A\" is no value of it"));
+}
+
+// Hands on some bytes at a time.
+class PieceSource final : public ByteSource {
+ public:
+  PieceSource(std::string_view text, size_t piece) : text_(text), piece_(piece) {}
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    const size_t read = text_.copy(buffer, std::min(size, piece_));
+    text_.remove_prefix(read);
+    return read;
+  }
+
+ private:
+  std::string_view text_;
+  size_t piece_;
+};
+
+TEST(JsonReaderTest, KeysWithoutAValueAndPathsOfWindowsAreRead) {
+  const std::string text =
+      "{\"rows\": [{\"a\": ,\"b\":, \"(c)\":   , \"d\":\n, \"e\": \"C:\\Users\\users\\n:\"},\n"
+      "{\"f\": \"x\\\": ,\", \"g\": \"\\u0041\\\\\", \"h\": \n}, {\"i\":}, {}, {\"j\": \"bad\"}]}";
+  for (const size_t piece : {size_t{1}, size_t{2}, size_t{3}, size_t{5}, size_t{1} << 16}) {
+    PieceSource source(text, piece);
+    RowReader reader;
+    EXPECT_EQ(FaultOf(reader.ReadFrom(source)),
+              absl::StrCat("recording: byte ", text.find("}]}"), ": a bad one"))
+        << piece;
+    EXPECT_THAT(reader.heard(),
+                ElementsAre("a=0", "b=0", "(c)=0", "d=0", "e=C:/Users/users\n:", "end", "f=x\": ,",
+                            "g=A\\", "h=0", "end", "i=0", "end", "end", "j=bad"))
+        << piece;
+  }
+  // None of them is a key's.
+  for (const char* const wrong : {R"({"rows": [,]})", R"({"rows": [{"a"}]})", R"({"rows": [{:,}]})",
+                                  R"({"rows": [{"a": "\)"}) {
+    EXPECT_THAT(FaultOf(RowReader().ReadText(wrong)), HasSubstr("cut short")) << wrong;
+  }
 }
 
 TEST(JsonReaderTest, TheFirstFailureEndsTheReading) {

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -152,6 +154,53 @@ TEST(PipelineRanksTest, EachStageHasTheTimesOfItsRank) {
   EXPECT_THAT(us, ElementsAre(35, 80, 40, 0, 30, 25, 0, 50, 0, 30, 0, 20, 40));
   EXPECT_EQ(profile.steps()[1].end_ns[0], 40'000);
   EXPECT_EQ(profile.batch_size(), 8);
+}
+
+// Refused where ranks cannot be all of a replica's by their numbers, whose tensors agree.
+TEST(PipelineRanksTest, NumbersOfRanksTellThoseThatAreMissingOrOfAnotherReplica) {
+  const auto made = [](int first, int last, const std::string& world,
+                       const std::string& more = "") {
+    std::vector<std::string> texts = {FirstStage(first), LastStage(last)};
+    for (std::string& text : texts)
+      text = absl::StrReplaceAll(text, {{R"("world_size": 2)", absl::StrCat(world, more)}});
+    return Import(texts);
+  };
+  const auto doubts = [](const absl::StatusOr<PyTorchJob>& job) {
+    const auto& notes = std::get<ImportedProfile>(*job).notes;
+    return std::count_if(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.starts_with("Not known: whether ranks are missing");
+    });
+  };
+  const auto of = [](int world) { return absl::StrCat(R"("world_size": )", world); };
+  constexpr char kUnknown[] = R"("backend": "gloo")";
+  constexpr char kGroups[] =
+      R"(, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "pg_size": 12},
+         {"pg_name": "1", "pg_desc": "PIPELINE_MODEL_PARALLEL_GROUP", "pg_size": )";
+  // Stages are next to each other, or replicas are.
+  for (const auto& [first, last, world] :
+       {std::tuple(0, 1, 2), std::tuple(2, 3, 4), std::tuple(0, 2, 4), std::tuple(3, 7, 8)}) {
+    const absl::StatusOr<PyTorchJob> job = made(first, last, of(world));
+    ASSERT_TRUE(job.ok()) << first << " " << last << " " << job.status();
+    EXPECT_EQ(doubts(job), 0);
+  }
+  // Devices of a tensor group may lie between them, or other stages.
+  EXPECT_EQ(doubts(made(0, 2, of(12))), 1);
+  EXPECT_EQ(doubts(made(0, 2, kUnknown)), 1);
+  EXPECT_EQ(doubts(made(0, 1, kUnknown)), 0);
+  EXPECT_EQ(doubts(made(0, 2, of(12), absl::StrCat(kGroups, "2}]"))), 0);
+  const auto refusal = [](const absl::StatusOr<PyTorchJob>& job) {
+    EXPECT_FALSE(job.ok());
+    return DetailsOf(job.status()).faults.front().description;
+  };
+  for (const auto& [first, last, world] :
+       {std::tuple(0, 2, 3), std::tuple(0, 3, 4), std::tuple(1, 2, 4), std::tuple(2, 4, 8),
+        std::tuple(0, 5, 8), std::tuple(4, 5, 4)})
+    EXPECT_THAT(refusal(made(first, last, of(world))),
+                HasSubstr(absl::StrCat("rank ", last, " cannot follow rank ", first)));
+  EXPECT_THAT(refusal(made(0, 2, of(12), absl::StrCat(kGroups, "3}]"))),
+              HasSubstr("a pipeline's process group of 3 ranks, and 2 are given"));
+  EXPECT_THAT(refusal(Import({FirstStage(), absl::StrReplaceAll(LastStage(), {{of(2), of(4)}})})),
+              HasSubstr("rank 1 is of a job of 4 ranks, and rank 0 of one of 2"));
 }
 
 TEST(PipelineRanksTest, TimesAreThoseOfAStepWithoutTheProfiler) {

@@ -98,6 +98,48 @@ TEST(PyTorchTraceTest, WithoutBucketsTheOptimizerWaitsForAllGradients) {
                                                   "be 2 of 1200000 (")));
 }
 
+// Nanoseconds of an operation in the last step; -1: there is none.
+int64_t LastNs(const Profile& profile, const std::string& name) {
+  for (size_t i = 0; i < profile.operations().size(); ++i) {
+    const Operation& operation = profile.operations()[i];
+    EXPECT_EQ(operation.pass == Pass::kDataLoading, operation.name == "data_loading");
+    if (operation.name == name)
+      return profile.steps().back().end_ns[i] - profile.steps().back().start_ns[i];
+  }
+  return -1;
+}
+
+TEST(PyTorchTraceTest, WaitingForTheDataLoaderIsAnOperationOfItsOwn) {
+  struct Case {
+    PyTorchForm form;
+    int64_t least_data_us;
+    int64_t most_data_us;
+    int64_t host_us;  // -1: there is none
+  };
+  for (const Case& each : std::vector<Case>{
+           {{.data_us = 5000}, 5000, 5000, -1},
+           {{.late_data_us = 3000}, 3000, 3000, -1},
+           {{.data_us = 5000, .late_data_us = 3000}, 8000, 8000, -1},
+           // The GPU still computes when it begins; its first kernel runs 5 us after its launch.
+           {{.gpu = true, .data_us = 5000}, 4000, 4999, 5},
+           {{.gpu = true, .late_data_us = 3000}, 2000, 2999, 55},
+           // The GPU computes all the while.
+           {{.gpu = true, .data_us = 100}, 0, 0, -1}}) {
+    const PyTorchRecording recording = WritePyTorchTrace(each.form);
+    const absl::StatusOr<ImportedProfile> imported = Import(recording.text);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    const Profile& profile = imported->profile;
+    EXPECT_GE(LastNs(profile, "data_loading"), 1000 * each.least_data_us);
+    EXPECT_LE(LastNs(profile, "data_loading"), 1000 * each.most_data_us);
+    EXPECT_EQ(LastNs(profile, "host"), each.host_us < 0 ? -1 : 1000 * each.host_us);
+    EXPECT_EQ(LoneStepNs(profile, profile.steps().back()), recording.step_ns.back());
+    EXPECT_THAT(imported->notes, Contains(HasSubstr("Found data loading")));
+  }
+  const absl::StatusOr<ImportedProfile> without = ImportForm({.loading_us = 5000});
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(LastNs(without->profile, "data_loading"), -1);
+}
+
 TEST(PyTorchTraceTest, OneWorkerTakesAsLongAsTheRecording) {
   int checked = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {

@@ -125,11 +125,18 @@ class PyTorchTraceWriter {
     now_us_ += 3;
   }
 
+  void LoadData(int64_t us) {
+    if (us == 0) return;
+    Host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", now_us_, us, "", true);
+    now_us_ += us;
+  }
+
   // In microseconds.
   int64_t WriteStep(int number) {
     const int64_t begin_us = now_us_;
     const int64_t gpu_begin_us = gpu_free_us_;
     now_us_ += 10 + form_.loading_us;
+    LoadData(form_.data_us);
     const int64_t forward_us = now_us_;
     for (int layer = 0; layer < form_.layers; ++layer) Compute("forward", Varied(100));
     if (form_.ddp)
@@ -142,6 +149,7 @@ class PyTorchTraceWriter {
     Host("Optimizer.step#SGD.step", optimizer_us, now_us_ - optimizer_us, "", true);
     now_us_ += 5;
     if (form_.gpu && now_us_ < gpu_free_us_ - 1000) now_us_ = gpu_free_us_ - 1000;
+    LoadData(form_.late_data_us);
     Host(absl::StrCat("ProfilerStep#", number + 5), begin_us, now_us_ - begin_us, "", true);
     const int64_t length_us = form_.gpu
                                   ? gpu_free_us_ - (number == 0 ? begin_us + 15 : gpu_begin_us)

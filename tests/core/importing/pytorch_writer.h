@@ -17,6 +17,8 @@ struct PyTorchForm {
   int steps = 5;
   int layers = 3;               // of the forward pass
   int64_t loading_us = 0;       // by the host, before each step
+  int64_t data_us = 0;          // likewise, in a DataLoader
+  int64_t late_data_us = 0;     // likewise, at each step's end
   int64_t collective_us = 400;  // how long a bucket's all-reduce takes, of several workers
   int64_t bucket_cap_bytes = 26'214'400;
   std::vector<int64_t> elements = {1000, 512'000, 64, 64, 36'864, 147'456, 256};  // of gradients

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
+#include <iterator>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,6 +26,7 @@
 #include "core/importing/pytorch_trace.h"
 #include "core/model/scenario.h"
 #include "tests/core/importing/lone_worker.h"
+#include "tests/core/importing/pytorch_writer.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/core/importing/unpacked_file.h"
 
@@ -33,6 +38,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 std::string Case(const std::string& name) {
   return testing::UnpackedFile(STEPCAST_SOURCE_DIR "/tests/data/cases/" + name);
@@ -175,7 +181,8 @@ TEST(RecordedCasesTest, RanksOfAJobThatSendsALossAreOneRecording) {
 // Within a hundredth of what hooks of autograd counted.
 TEST(RecordedCasesTest, WhatRunsAgainIsNotKept) {
   for (const auto& [file, bytes, is_again] :
-       {std::tuple("with", 353'796.0, true), std::tuple("without", 747'012.0, false)}) {
+       {std::tuple("with", 353'796.0, true), std::tuple("piece_by_piece", 747'012.0, true),
+        std::tuple("without", 747'012.0, false)}) {
     const auto imported = Import(Case(std::string("activation_checkpoint/") + file + ".json.gz"));
     ASSERT_TRUE(imported.ok()) << imported.status();
     int64_t kept = 0;
@@ -184,6 +191,17 @@ TEST(RecordedCasesTest, WhatRunsAgainIsNotKept) {
     const std::string notes = absl::StrJoin(imported->notes, " ");
     EXPECT_EQ(notes.find("activation checkpointing") != std::string::npos, is_again) << notes;
   }
+}
+
+// A piece that runs again with an input of its own has a gradient of that, too, and it is none of
+// the model's.
+TEST(RecordedCasesTest, InputsOfReentrantCheckpointsAreNoParameters) {
+  const auto imported = Import(Case("activation_checkpoint/reentrant.json.gz"));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const std::vector<int64_t> gradients = AllReduces(imported->profile, true);
+  EXPECT_EQ(gradients.size(), 12U);
+  EXPECT_EQ(std::accumulate(gradients.begin(), gradients.end(), int64_t{0}), 4'934'032);
+  EXPECT_FALSE(imported->profile.content().buckets.value().sizes_bytes.empty());
 }
 
 // A recording without shapes knows its buckets alone.
@@ -213,6 +231,228 @@ std::string Edited(const std::string& name, const std::function<void(nlohmann::j
   nlohmann::json trace = nlohmann::json::parse(Case(name));
   for (nlohmann::json& event : trace.at("traceEvents")) edit(event);
   return trace.dump();
+}
+
+using Events = nlohmann::json::array_t;
+
+// A case whose events are others.
+std::string WithEvents(const std::string& name, const std::function<void(Events&)>& edit) {
+  nlohmann::json trace = nlohmann::json::parse(Case(name));
+  edit(trace.at("traceEvents").get_ref<Events&>());
+  return trace.dump();
+}
+
+std::string NameOf(const nlohmann::json& event) { return event.at("name").get<std::string>(); }
+int64_t StartOf(const nlohmann::json& event) { return event.at("ts").get<int64_t>(); }
+bool IsStep(const nlohmann::json& event) { return NameOf(event).starts_with("ProfilerStep#"); }
+bool IsSent(const nlohmann::json& event) {
+  const std::string name = NameOf(event);
+  return name == "c10d::allreduce_" || name == "record_param_comms" || name == "gloo:all_reduce";
+}
+
+// One more collective in each step of the case `plain`, so many microseconds after its begin.
+struct Extra {
+  int64_t at_us = 0;
+  int64_t elements = 0;
+  const char* collective = "allreduce";
+};
+void Add(const Extra& extra, Events& events) {
+  const Events before = events;
+  for (const nlohmann::json& step : before) {
+    if (!IsStep(step)) continue;
+    const auto event = [&](const std::string& name, const char* category, int64_t after_us) {
+      events.push_back({{"ph", "X"},
+                        {"cat", category},
+                        {"name", name},
+                        {"ts", StartOf(step) + extra.at_us + after_us},
+                        {"dur", 6},
+                        {"args", nlohmann::json::object()}});
+    };
+    event(absl::StrCat("c10d::", extra.collective, "_"), "cpu_op", 0);
+    event("record_param_comms", "cpu_op", 1);
+    events.back()["args"] = {{"Collective name", extra.collective},
+                             {"In msg nelems", extra.elements},
+                             {"Out msg nelems", extra.elements},
+                             {"dtype", "Float"},
+                             {"Group size", 4},
+                             {"Process Group Name", "0"}};
+    event(absl::StrCat("gloo:", extra.collective), "user_annotation", 2);
+  }
+}
+
+std::vector<int64_t> SentSizes(const Profile& profile, std::optional<Buckets> buckets) {
+  AllReduceDraft draft;
+  draft.buckets = buckets;
+  const auto scenario = ResolveScenario(profile, {.workers = 4, .communication = draft});
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  if (!scenario.ok()) return {};
+  const auto program = BuildCollectiveProgram(profile, *scenario, NeverStop);
+  EXPECT_TRUE(program.ok()) << program.status();
+  if (!program.ok()) return {};
+  std::vector<int64_t> sizes;
+  for (const PlannedCollective& collective : program->collectives)
+    sizes.push_back(collective.is_gradient ? collective.bytes : -collective.bytes);
+  return sizes;
+}
+
+// Statistics of a batch, activations, a loss: of any size and anywhere, they are in no bucket,
+// neither in a recorded one nor in one that is asked for.
+TEST(RecordedCasesTest, AllReducesOfOtherThingsAreInNoBucket) {
+  for (const Extra& extra : std::vector<Extra>{{.at_us = 50, .elements = 1},
+                                               {.at_us = 700, .elements = 516},
+                                               {.at_us = 7600, .elements = 65'536},
+                                               {.at_us = 7700, .elements = 128},
+                                               {.at_us = 7700, .elements = 1000},
+                                               {.at_us = 9700, .elements = 128},
+                                               {.at_us = 11'700, .elements = 1},
+                                               {.at_us = 14'050, .elements = 300'600}}) {
+    const auto imported =
+        Import(WithEvents("plain/trace.json", [&](Events& events) { Add(extra, events); }));
+    ASSERT_TRUE(imported.ok()) << extra.at_us << ": " << imported.status();
+    const Profile& profile = imported->profile;
+    EXPECT_THAT(AllReduces(profile, true), ElementsAre(4000, 1'600'000, 2400, 1'200'000));
+    EXPECT_THAT(AllReduces(profile, false), ElementsAre(4 * extra.elements));
+    EXPECT_THAT(profile.content().buckets.value().sizes_bytes, ElementsAre(1'604'000, 1'202'400));
+    EXPECT_THAT(absl::StrJoin(imported->notes, "\n"),
+                HasSubstr(absl::StrCat("no gradients: 1 all-reduce a step of ", 4 * extra.elements,
+                                       " bytes")));
+    const std::vector<int64_t> recorded = SentSizes(profile, std::nullopt);
+    EXPECT_THAT(recorded, UnorderedElementsAre(1'604'000, 1'202'400, -4 * extra.elements));
+    EXPECT_EQ(SentSizes(profile, Buckets{}), recorded) << extra.at_us;
+    const Buckets all = {.first_bytes = 1 << 23, .cap_bytes = 1 << 23};
+    EXPECT_THAT(SentSizes(profile, all), UnorderedElementsAre(2'806'400, -4 * extra.elements));
+  }
+}
+
+// Three numbers of a metric, after all gradients: also where sizes of these are not known, or some
+// did not come.
+TEST(RecordedCasesTest, WhatIsLaunchedAfterNoGradientIsNoBucket) {
+  for (const bool is_unused : {true, false}) {
+    const auto imported = Import(WithEvents("plain/trace.json", [&](Events& events) {
+      std::erase_if(events, [&](const nlohmann::json& event) {
+        return is_unused && event["args"].contains("Input Dims") &&
+               event["args"]["Input Dims"] == nlohmann::json({{600}});
+      });
+      for (nlohmann::json& event : events) {
+        if (!is_unused) event["args"].erase("Input Dims");
+      }
+      Add({.at_us = 14'050, .elements = 3}, events);
+    }));
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    EXPECT_THAT(imported->profile.content().buckets.value().sizes_bytes,
+                ElementsAre(1'604'000, 1'202'400));
+    EXPECT_THAT(absl::StrJoin(imported->notes, "\n"), HasSubstr("1 all-reduce a step of 12 bytes"));
+  }
+}
+
+// SyncBatchNorm on NCCL gathers its statistics; a sharded model gathers its parameters.
+TEST(RecordedCasesTest, WhatIsGatheredBesideWholeGradientsIsNoShard) {
+  const Extra statistics = {.at_us = 700, .elements = 516, .collective = "_allgather_base"};
+  const auto gathers = [&](bool has_gradients) {
+    return Import(WithEvents("plain/trace.json", [&](Events& events) {
+      if (!has_gradients) std::erase_if(events, IsSent);
+      Add(statistics, events);
+    }));
+  };
+  const auto imported = gathers(true);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_THAT(SentSizes(imported->profile, std::nullopt),
+              UnorderedElementsAre(1'604'000, 1'202'400, -2064));
+  EXPECT_THAT(Told(gathers(false).status()), HasSubstr("FSDP"));
+}
+
+// So many steps of the case `plain`; those that do not send only accumulate.
+std::string MicroSteps(size_t count, const std::function<bool(size_t)>& sends) {
+  return WithEvents("plain/trace.json", [&](Events& events) {
+    constexpr int64_t kStepUs = 20'000;
+    const int64_t begin = StartOf(*std::find_if(events.begin(), events.end(), IsStep));
+    Events one;
+    std::copy_if(events.begin(), events.end(), std::back_inserter(one),
+                 [&](const nlohmann::json& event) {
+                   return StartOf(event) >= begin && StartOf(event) < begin + kStepUs;
+                 });
+    events.clear();
+    for (size_t step = 0; step < count; ++step) {
+      for (nlohmann::json event : one) {
+        const std::string name = NameOf(event);
+        const bool is_of_end = IsSent(event) || name.starts_with("Optimizer.step#") ||
+                               name.find("copy_bucket_to_grad") != std::string::npos;
+        if (is_of_end && !sends(step)) continue;
+        event["ts"] = StartOf(event) + static_cast<int64_t>(step) * kStepUs;
+        if (IsStep(event)) event["name"] = absl::StrCat("ProfilerStep#", 10 + step);
+        if (event["args"].contains("Sequence number")) {
+          event["args"]["Sequence number"] =
+              event["args"]["Sequence number"].get<int64_t>() + static_cast<int64_t>(step) * 100;
+        }
+        events.push_back(std::move(event));
+      }
+    }
+  });
+}
+
+TEST(RecordedCasesTest, MicroStepsOfAnAccumulatedGradientAreOneStep) {
+  for (const size_t micro_steps : {size_t{2}, size_t{3}, size_t{4}}) {
+    const auto imported =
+        Import(MicroSteps(14, [=](size_t step) { return (step + 1) % micro_steps == 0; }));
+    ASSERT_TRUE(imported.ok()) << micro_steps << ": " << imported.status();
+    const Profile& profile = imported->profile;
+    EXPECT_THAT(AllReduces(profile, true), ElementsAre(4000, 1'600'000, 2400, 1'200'000));
+    EXPECT_EQ(profile.steps().size(), 14 / micro_steps - 1);
+    for (const RecordedStep& step : profile.steps()) {
+      EXPECT_NEAR(static_cast<double>(testing::LoneStepNs(profile, step)),
+                  static_cast<double>(micro_steps) * 20e6, 1e5);
+    }
+    EXPECT_THAT(absl::StrJoin(imported->notes, "\n"),
+                HasSubstr(absl::StrCat("Joined: each ", micro_steps, " ProfilerSteps")));
+  }
+  const auto irregular =
+      Import(MicroSteps(14, [](size_t step) { return step == 4 || step == 7 || step == 13; }));
+  EXPECT_THAT(Told(irregular.status()),
+              HasSubstr("call p.step() once for each step of the optimizer"));
+}
+
+// A profiler that stops before the GPU has ended its last step.
+TEST(RecordedCasesTest, AStepWhoseLastKernelsWereNotRecordedIsLeftOut) {
+  const auto import = [](int percent) {
+    nlohmann::json trace =
+        nlohmann::json::parse(testing::WritePyTorchTrace({.gpu = true, .steps = 7}).text);
+    auto& events = trace.at("traceEvents").get_ref<Events&>();
+    const auto is_of_gpu = [](const nlohmann::json& event) {
+      return event.contains("cat") && event["cat"] == "kernel";
+    };
+    std::vector<double> starts;
+    for (const nlohmann::json& event : events)
+      if (is_of_gpu(event)) starts.push_back(event["ts"].get<double>());
+    std::sort(starts.begin(), starts.end());
+    const size_t of_step = starts.size() / 7;
+    const size_t lost = of_step * static_cast<size_t>(percent) / 100;
+    const double from = lost == 0 ? HUGE_VAL : starts[starts.size() - lost];
+    std::erase_if(events, [&](const nlohmann::json& event) {
+      return is_of_gpu(event) && event["ts"].get<double>() >= from;
+    });
+    return Import(trace.dump());
+  };
+  const auto whole = import(0);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  ASSERT_EQ(whole->profile.steps().size(), 5U);
+  for (const int percent : {10, 50, 100}) {
+    const auto cut = import(percent);
+    ASSERT_TRUE(cut.ok()) << percent << ": " << cut.status();
+    ASSERT_EQ(cut->profile.steps().size(), 4U) << percent;
+    EXPECT_EQ(cut->profile.steps().back(), whole->profile.steps()[3]);
+    EXPECT_THAT(absl::StrJoin(cut->notes, "\n"), HasSubstr("it was not recorded to its end"));
+  }
+}
+
+TEST(RecordedCasesTest, AllThatIsMissingIsSaidAtOnce) {
+  nlohmann::json trace = nlohmann::json::parse(WithEvents("plain/trace.json", [](Events& events) {
+    std::erase_if(events, IsStep);
+    for (nlohmann::json& event : events) event["args"].erase("Input Dims");
+  }));
+  trace["deviceProperties"] = {{{"id", 0}}};
+  EXPECT_THAT(Told(Import(trace.dump()).status()),
+              AllOf(HasSubstr("no ProfilerStep"), HasSubstr("nothing that ran on the GPU"),
+                    HasSubstr("no shapes"), HasSubstr("ProfilerActivity.CUDA")));
 }
 
 bool IsAllReduce(const nlohmann::json& event) { return event.at("args").contains("In msg nelems"); }

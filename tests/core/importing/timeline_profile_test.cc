@@ -142,6 +142,8 @@ TEST(TimelineProfileTest, WhatIsNoTimelineIsRefusedWithItsPlace) {
       {"{\"traceEvents\": []}", "recording: no variable ran"},
       {"{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"dur\": 2}]}",
        "an event without a pid or a ts"},
+      {"{\"traceEvents\": [{\"ph\": \"X\", \"pid\": \"host0\", \"ts\": 1}]}",
+       "an event with a text as pid"},
       {"{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"ts\": 1e300}]}", "is not a time"},
       {"{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"ts\": 1, \"args\": {\"name\": \"a\"}}]}",
        "event \"a\" is of process 1, which is not named as a device"},

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/predict/pipeline_prediction.h"
@@ -13,8 +14,8 @@
 namespace stepcast::layout_search_test {
 namespace {
 
-// Layers of unequal times, each with a gradient, that keep what they compute.
-Profile Layers(int32_t count) {
+// Layers of unequal times, each with a gradient of 20 MB, that keep what they compute.
+Profile Layers(int32_t count, int64_t kept_bytes = 100'000'000) {
   ProfileDraft draft{.batch_size = 2, .platform = {.bandwidth_bytes_per_second = 5e9}};
   RecordedStep step;
   int64_t now = 0;
@@ -31,7 +32,7 @@ Profile Layers(int32_t count) {
     before = {add({.name = "forward/" + std::to_string(layer),
                    .resource = Resource::kWorker,
                    .waiting_for = before,
-                   .kept_bytes = 100'000'000,
+                   .kept_bytes = kept_bytes,
                    .pass = Pass::kForward,
                    .output_bytes = 4'000'000},
                   ns(layer))};
@@ -103,6 +104,133 @@ TEST(LayoutSearchTest, MemoryIsWhatIsKeptAndTheParameters) {
   ASSERT_TRUE(query.ok()) << query.status();
   EXPECT_EQ(WeighLayouts(profile, *query, NeverStop)->candidates.at(0).memory_bytes,
             int64_t{1'200'000'000} + 4 * 240'000'000);
+}
+
+absl::StatusOr<LayoutAnswer> Ask(const Profile& profile, const LayoutDraft& draft) {
+  const absl::StatusOr<LayoutQuery> query = ResolveLayouts(profile, draft);
+  if (!query.ok()) return query.status();
+  return RecommendLayout(profile, *query, NeverStop, InOrder(), {});
+}
+
+TEST(LayoutSearchTest, ALayoutWhoseDevicesWaitForEachOtherIsRefusedAlone) {
+  const Profile profile = Layers(12);
+  for (const PipelineReceives receives : {PipelineReceives::kFused, PipelineReceives::kPaired}) {
+    LayoutDraft draft{.scenario = ScenarioDraft{.pipeline = PipelineDraft{.receives = receives}},
+                      .devices = 4,
+                      .micro_batches = 8};
+    const absl::StatusOr<LayoutAnswer> answer = Ask(profile, draft);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_GE(answer->layouts.size(), 2);
+    ASSERT_FALSE(answer->refused.empty());
+    for (const RefusedLayout& refused : answer->refused) {
+      EXPECT_EQ(refused.pipeline.schedule, PipelineSchedule::kInterleaved);
+      EXPECT_EQ(refused.reason.rfind("PIPELINE_DEADLOCK: ", 0), 0) << refused.reason;
+    }
+    // Where no other is left, the request fails as its simulation did: one device is too small.
+    draft.schedules = {PipelineSchedule::kInterleaved};
+    draft.devices = 2;
+    draft.memory_bytes = 1'900'000'000;
+    EXPECT_EQ(DetailsOf(Ask(profile, draft).status()).reason, "PIPELINE_DEADLOCK");
+  }
+}
+
+// By hand: 12 gradients of 20 MB are 960 MB of state on one device, and at least 240 MB on each of
+// four.
+TEST(LayoutSearchTest, MemoryIsALowerBoundWhereNothingSaysWhatIsKept) {
+  const Profile profile = Layers(12, 0);
+  const absl::StatusOr<LayoutAnswer> some =
+      Ask(profile, {.devices = 4, .memory_bytes = 500'000'000, .micro_batches = 8});
+  ASSERT_TRUE(some.ok()) << some.status();
+  ASSERT_EQ(some->warnings.size(), 1);
+  EXPECT_EQ(some->warnings[0].reason, Warning::Reason::kKeptBytesNotKnown);
+  for (const LayoutAnswer::Layout& layout : some->layouts) {
+    EXPECT_GE(layout.memory_bytes, 240'000'000);
+    EXPECT_LE(layout.memory_bytes, 500'000'000);
+  }
+  EXPECT_TRUE(std::any_of(some->refused.begin(), some->refused.end(), [](const auto& refused) {
+    return refused.reason == "memory_bytes: device 0 needs at least 960000000 of 500000000 bytes";
+  }));
+  const absl::Status none =
+      Ask(profile, {.devices = 4, .memory_bytes = 1000, .micro_batches = 8}).status();
+  EXPECT_EQ(DetailsOf(none).faults.at(0).field, "memory_bytes");
+  EXPECT_TRUE(Ask(Layers(12), {.devices = 4, .micro_batches = 8})->warnings.empty());
+}
+
+TEST(LayoutSearchTest, AShardedOptimizerIsTriedWhereMemoryNeedsIt) {
+  for (const int64_t memory : {450'000'000, 2'000'000'000}) {
+    const absl::StatusOr<LayoutAnswer> answer =
+        Ask(Layers(12, 0), {.devices = 4, .memory_bytes = memory, .micro_batches = 8});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    int sharded = 0;
+    for (const LayoutAnswer::Layout& layout : answer->layouts) {
+      const Scenario& scenario = layout.prediction.scenario;
+      sharded += scenario.all_reduce().sharding == Sharding::kOptimizer;
+      for (const LayoutAnswer::Layout& other : answer->layouts)
+        EXPECT_TRUE(&layout == &other ||
+                    !(scenario.pipeline->layout == other.prediction.scenario.pipeline->layout));
+    }
+    EXPECT_EQ(sharded > 0, memory == 450'000'000);
+  }
+}
+
+TEST(LayoutSearchTest, TheLeastMemoryIsFirstAndNoneThatNeedsLessIsPruned) {
+  const Profile profile = Layers(12);
+  const auto query = ResolveLayouts(profile, {.devices = 12,
+                                              .micro_batches = 24,
+                                              .objective = LayoutObjective::kMinMemory,
+                                              .max_layouts = 2});
+  const auto answer = RecommendLayout(profile, *query, NeverStop, InOrder(), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_GT(answer->pruned, 0);
+  std::vector<int64_t> bytes;
+  const absl::StatusOr<WeighedLayouts> weighed = WeighLayouts(profile, *query, NeverStop);
+  for (const LayoutCandidate& candidate : weighed->candidates)
+    bytes.push_back(candidate.memory_bytes);
+  std::sort(bytes.begin(), bytes.end());
+  ASSERT_EQ(answer->layouts.size(), 2);
+  EXPECT_EQ(answer->layouts[0].memory_bytes, bytes[0]);
+  EXPECT_EQ(answer->layouts[1].memory_bytes, bytes[1]);
+}
+
+// Numbers of chunks that are tried of so many stages.
+std::vector<int32_t> ChunksOf(const LayoutQuery& query, int32_t stages) {
+  std::vector<int32_t> chunks;
+  for (const TriedLayout& tried : query.tried)
+    if (tried.layout().devices == stages &&
+        tried.layout().schedule == PipelineSchedule::kInterleaved)
+      chunks.push_back(tried.layout().chunks);
+  return chunks;
+}
+
+TEST(LayoutSearchTest, ChunksAreAllThatLayersAllowThoseThatDivideThemFirst) {
+  const LayoutDraft draft{.devices = 8, .micro_batches = 8};
+  const auto small = ResolveLayouts(Layers(12), draft);
+  EXPECT_EQ(ChunksOf(*small, 4), (std::vector<int32_t>{3, 2}));
+  EXPECT_EQ(ChunksOf(*small, 2), (std::vector<int32_t>{2, 3, 6, 4, 5}));
+  EXPECT_EQ(ChunksOf(*small, 1), std::vector<int32_t>());
+  const auto large = ResolveLayouts(Layers(96), draft);
+  EXPECT_EQ(ChunksOf(*large, 8), (std::vector<int32_t>{2, 3, 4, 6, 12, 5, 7, 8}));
+  EXPECT_EQ(ChunksOf(*large, 2), (std::vector<int32_t>{2, 3, 4, 6, 8, 12, 16, 24}));
+  // Micro-batches that no number of chunks makes divisible are refused once.
+  const auto odd = ResolveLayouts(Layers(96), {.devices = 8, .micro_batches = 9});
+  EXPECT_EQ(ChunksOf(*odd, 8).size(), 1);
+}
+
+TEST(LayoutSearchTest, AScheduleThatIsNamedTwiceIsTriedOnce) {
+  const auto tried = [](std::vector<PipelineSchedule> schedules) {
+    return ResolveLayouts(Layers(12),
+                          {.devices = 4, .micro_batches = 8, .schedules = std::move(schedules)})
+        ->tried.size();
+  };
+  constexpr auto kPlain = PipelineSchedule::kOneForwardOneBackward;
+  EXPECT_EQ(tried({kPlain, kPlain}), tried({kPlain}));
+}
+
+TEST(LayoutSearchTest, WhatNoLayoutCanHaveIsNamed) {
+  ScenarioDraft scenario;
+  scenario.communication = AllReduceDraft{.sharding = Sharding::kFull};
+  const auto answer = Ask(Layers(12), {.scenario = scenario, .devices = 4, .micro_batches = 8});
+  EXPECT_EQ(DetailsOf(answer.status()).faults.at(0).field, "scenario.all_reduce.sharding");
 }
 
 }  // namespace

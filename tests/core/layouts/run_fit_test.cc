@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/error.h"
@@ -91,6 +92,45 @@ TEST(RunFitTest, OneRunTellsOtherStagesByWhatADeviceComputes) {
   const double with_rest = 10.0 / 113.5 * (12 + 15 + 2.5);
   EXPECT_GT(fit->runs[2].step_interval.upper, with_rest);
   EXPECT_LT(fit->runs[2].step_interval.lower, fit->runs[2].step_seconds);
+}
+
+TEST(RunFitTest, MoreWorkInLessTimeIsRefusedAtBothRuns) {
+  for (const RunBasis basis : {RunBasis::kSmallest, RunBasis::kAll}) {
+    const absl::Status status =
+        FitMeasuredRuns(
+            {.runs = {RunOf(64, 8, 2),
+                      RunOf(128, 16, 1),
+                      {.devices = 256, .stages = 8, .chunks = 12, .micro_batches = 128}},
+             .basis = basis,
+             .confidence_level = {}})
+            .status();
+    const std::vector<Fault> faults = DetailsOf(status).faults;
+    ASSERT_EQ(faults.size(), 1) << status;
+    EXPECT_EQ(faults[0].field, "runs[1].step_seconds");
+    EXPECT_NE(faults[0].description.find("1 s of 16 micro-batches"), std::string::npos);
+    EXPECT_NE(faults[0].description.find("contradict runs[0], 2 s of 8"), std::string::npos);
+  }
+}
+
+// 12 times the seconds of 10 times the micro-batches: a line would have a rest below 0.
+TEST(RunFitTest, NoStepIsBelowZero) {
+  std::vector<MeasuredRun> runs = {RunOf(8, 8, 1), RunOf(16, 80, 12)};
+  runs.push_back({.name = "", .devices = 8, .stages = 8, .chunks = 12, .micro_batches = 1});
+  const absl::StatusOr<RunFit> fit =
+      FitMeasuredRuns({.runs = runs, .basis = {}, .confidence_level = {}});
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_EQ(fit->rest_seconds, 0);
+  EXPECT_EQ(fit->rest_interval.lower, 0);
+  ASSERT_EQ(fit->warnings.size(), 1);
+  EXPECT_EQ(fit->warnings[0].reason, Warning::Reason::kRestBelowZero);
+  EXPECT_GT(fit->runs[2].step_seconds, 0);
+  // The runs that were fitted are within their own intervals.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_LE(fit->runs[i].step_interval.lower, *runs[i].step_seconds);
+    EXPECT_GE(fit->runs[i].step_interval.upper, *runs[i].step_seconds);
+  }
+  EXPECT_TRUE(
+      FitMeasuredRuns({.runs = Gpt3(), .basis = {}, .confidence_level = {}})->warnings.empty());
 }
 
 TEST(RunFitTest, RunsThatWereNotMeasuredMakeNoLine) {

@@ -14,6 +14,7 @@
 namespace stepcast::job_change_test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -135,6 +136,16 @@ TEST(JobChangeTest, ABatchOfMicroBatchesCountsEachOfThem) {
   EXPECT_EQ(NsOf(changed, 4), 15 * kMs);
 }
 
+TEST(JobChangeTest, AFasterDeviceDoesNotLoadDataFaster) {
+  ProfileDraft draft{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "load", .resource = Resource::kWorker, .pass = Pass::kDataLoading},
+                      {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0}}};
+  draft.steps = {{.start_ns = {0, 100}, .end_ns = {100, 300}}};
+  const Profile changed = Changed(Of(std::move(draft)), {.compute_speed_factor = 2});
+  EXPECT_THAT(changed.steps()[0].start_ns, ElementsAre(0, 100));
+  EXPECT_THAT(changed.steps()[0].end_ns, ElementsAre(100, 200));
+}
+
 TEST(JobChangeTest, AFasterDeviceTakesLessOfComputationAlone) {
   ProfileDraft draft{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e9}};
   draft.operations = {
@@ -190,16 +201,111 @@ TEST(JobChangeTest, EveryFaultIsToldByItsField) {
               ElementsAre("second_profile"));
 }
 
-TEST(JobChangeTest, GradientsOfShardedJobsAndOfServersDoNotAddUp) {
+ProfileDraft OfServers() {
+  ProfileDraft servers = Training(32, {{10, 20}});
+  servers.operations[2] = {.name = "upload",
+                           .resource = Resource::kUplink,
+                           .size_bytes = 4001,
+                           .waiting_for = {1},
+                           .parameter = "w"};
+  servers.operations[3].resource = Resource::kParameterServer;
+  return servers;
+}
+
+// The fields that a scenario with accumulated gradients is refused by.
+std::vector<std::string> ScenarioFields(const Profile& recorded, const ScenarioDraft& draft) {
+  const Profile changed = Changed(recorded, {.accumulate = 2});
+  std::vector<std::string> fields;
+  for (const Fault& fault : DetailsOf(ResolveScenario(changed, draft).status()).faults)
+    fields.push_back(fault.field);
+  return fields;
+}
+
+TEST(JobChangeTest, TheKindThatIsAskedForSaysWhetherGradientsAddUp) {
   ProfileDraft sharded = Training(32, {{10, 20}});
   sharded.operations[2].collective = Collective::kReduceScatter;
   EXPECT_THAT(FieldsOf(ChangedProfile(Of(std::move(sharded)), {.accumulate = 2}, nullptr)),
               ElementsAre("accumulate"));
-  ProfileDraft servers = Training(32, {{10, 20}});
-  servers.operations[2].resource = Resource::kUplink;
-  servers.operations[2].collective = Collective::kUnspecified;
-  EXPECT_THAT(FieldsOf(ChangedProfile(Of(std::move(servers)), {.accumulate = 2}, nullptr)),
-              ElementsAre("accumulate"));
+  const Profile sums = Of(Training(32, {{10, 20}}));
+  const Profile servers = Of(OfServers());
+  EXPECT_THAT(ScenarioFields(servers, {}), ElementsAre("change.accumulate"));
+  EXPECT_THAT(ScenarioFields(servers, {.communication = AllReduceDraft{}}), IsEmpty());
+  EXPECT_THAT(ScenarioFields(sums, {.communication = ParameterServersDraft{.servers = 1}}),
+              Contains("change.accumulate"));
+  for (const auto& [sharding, refused] :
+       {std::pair(Sharding::kNone, false), std::pair(Sharding::kOptimizer, false),
+        std::pair(Sharding::kGradients, true), std::pair(Sharding::kFull, true)}) {
+    const ScenarioDraft draft{.communication = AllReduceDraft{.sharding = sharding}};
+    EXPECT_EQ(ScenarioFields(sums, draft).size(), refused ? 1 : 0) << static_cast<int>(sharding);
+  }
+}
+
+// What servers and links of a recorded step took is in no micro-batch of its computation.
+TEST(JobChangeTest, MicroBatchesOfARecordingWithServersAreItsComputation) {
+  const Profile changed = Changed(Of(OfServers()), {.accumulate = 3});
+  ASSERT_THAT(changed.operations(), SizeIs(5));
+  EXPECT_EQ(NsOf(changed, 4), 60 * kMs);
+}
+
+TEST(JobChangeTest, MicroBatchesHaveThePassesOfTheirOperations) {
+  ProfileDraft draft = Training(32, {{10, 20}});
+  draft.operations[0].pass = Pass::kForward;
+  draft.operations[1].pass = Pass::kBackwardWeight;
+  draft.operations[3].pass = Pass::kOptimizer;
+  const Profile changed = Changed(Of(std::move(draft)), {.accumulate = 4});
+  ASSERT_THAT(changed.operations(), SizeIs(6));
+  EXPECT_EQ(changed.operations()[4].pass, Pass::kForward);
+  EXPECT_EQ(NsOf(changed, 4), 30 * kMs);
+  EXPECT_EQ(changed.operations()[5].pass, Pass::kBackward);
+  EXPECT_EQ(NsOf(changed, 5), 60 * kMs);
+  EXPECT_THAT(changed.operations()[5].waiting_for, ElementsAre(4));
+  EXPECT_THAT(changed.operations()[0].waiting_for, ElementsAre(5));
+  EXPECT_EQ(changed.change()->recorded_operations, 4);
+}
+
+// Devices wait for hosts in 40 % of the step: 0.4 + 0.6 / 2.
+TEST(JobChangeTest, AFasterDeviceDoesNotMakeItsHostFaster) {
+  ProfileDraft draft = Training(32, {{10, 20}});
+  draft.device_idle_fraction = 0.4;
+  const Profile changed = Changed(Of(std::move(draft)), {.compute_speed_factor = 2});
+  EXPECT_EQ(NsOf(changed, 0), 7 * kMs);
+  EXPECT_EQ(NsOf(changed, 1), 14 * kMs);
+  EXPECT_NEAR(*changed.content().device_idle_fraction, 0.4 / 0.7, 1e-12);
+  ASSERT_THAT(changed.change()->told, SizeIs(1));
+  EXPECT_EQ(changed.change()->told[0].field, "change.compute_speed_factor");
+}
+
+TEST(JobChangeTest, ARecordingOfAnotherJobIsNoSecondOne) {
+  const Profile profile = Of(Training(32, {{10, 20}}));
+  ProfileDraft stranger = Training(64, {{10, 20}});
+  stranger.model = "stranger";
+  stranger.operations[1].name = "attention";  // forward and the optimizer are a third of both
+  const Profile other = Of(std::move(stranger));
+  const absl::StatusOr<Profile> refused = ChangedProfile(profile, {.batch_size = 64}, &other);
+  ASSERT_THAT(FieldsOf(refused), ElementsAre("second_profile"));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("stranger"));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("attention"));
+}
+
+TEST(JobChangeTest, ALargerBatchThatIsFasterIsTold) {
+  const Profile second = Of(Training(64, {{8, 16}}));
+  const Profile changed = Changed(Of(Training(32, {{10, 20}})), {.batch_size = 48}, &second);
+  EXPECT_THAT(changed.change()->told[0].message, HasSubstr("The one with 64 is the faster"));
+}
+
+TEST(JobChangeTest, StepsWithoutAnEndAreOneFault) {
+  const Profile profile = Of(Training(32, {{10, 20}}));
+  EXPECT_THAT(
+      FieldsOf(ChangedProfile(profile, {.batch_size = INT32_MAX, .accumulate = 1024}, nullptr)),
+      ElementsAre("accumulate"));
+  EXPECT_THAT(FieldsOf(ChangedProfile(
+                  profile, {.batch_size = INT32_MAX, .compute_speed_factor = 1e-6}, nullptr)),
+              ElementsAre("batch_size"));
+  // No integer is too small for these, but profiles are shorter.
+  const int64_t most = ProfileLimits{}.max_step_ns;
+  const auto batch = static_cast<int32_t>(40 * (most / (30 * kMs)));
+  EXPECT_THAT(FieldsOf(ChangedProfile(profile, {.batch_size = batch}, nullptr)),
+              ElementsAre("batch_size"));
 }
 
 }  // namespace

@@ -17,11 +17,11 @@ Scenario OfCollectives() {
 
 TEST(ScenarioEditsTest, LinksOfOnePlaceAreTwiceAsFastAndOthersAsTheyWere) {
   const Scenario before = OfCollectives();
-  const Scenario between = WithLinksTwiceAsFast(before, LinkPlace::kBetweenNodes);
+  const Scenario between = WithLinkRates(before, LinkPlace::kBetweenNodes, 2);
   EXPECT_EQ(between.bandwidth_bytes_per_second, 2e9);
   EXPECT_EQ(between.all_reduce().rack_bandwidth_bytes_per_second, 6e9);
   EXPECT_EQ(between.all_reduce().intra_node_bandwidth_bytes_per_second, 1e10);
-  const Scenario inside = WithLinksTwiceAsFast(before, LinkPlace::kInsideNodes);
+  const Scenario inside = WithLinkRates(before, LinkPlace::kInsideNodes, 2);
   EXPECT_EQ(inside.bandwidth_bytes_per_second, 1e9);
   EXPECT_EQ(inside.all_reduce().intra_node_bandwidth_bytes_per_second, 2e10);
 }

@@ -110,6 +110,20 @@ TEST(ScenarioTest, WhatIsSetIsKept) {
   EXPECT_TRUE(scenario->is_synchronous());
 }
 
+// Only workers that begin each step together forget how they started.
+TEST(ScenarioTest, SeveralWorkersRememberTheirStartUnlessTheyBeginStepsTogether) {
+  const auto with = [](int32_t workers, Synchronization synchronization) {
+    return Scenario{.workers = workers,
+                    .communication = ParameterServers{.synchronization = synchronization}};
+  };
+  EXPECT_TRUE(with(2, Synchronization::kAsynchronous).RemembersStart());
+  EXPECT_TRUE(with(2, Synchronization::kSummed).RemembersStart());
+  EXPECT_TRUE(with(2, Synchronization::kSummed).is_synchronous());
+  EXPECT_FALSE(with(2, Synchronization::kSynchronous).RemembersStart());
+  EXPECT_FALSE(with(1, Synchronization::kSummed).RemembersStart());
+  EXPECT_FALSE((Scenario{.workers = 2, .communication = AllReduce{}}.RemembersStart()));
+}
+
 struct MultiplexingCase {
   std::optional<std::variant<WholeStream, WindowDraft, RoundRobinDraft>> asked;
   int64_t recorded_window;
@@ -526,6 +540,125 @@ TEST(ClusterTest, WhatIsWrongWithItIsSaidOfIt) {
   bad.latency_seconds = -1;
   EXPECT_THAT(Paths(ResolveScenario(Recorded(), {.cluster = bad}).status()),
               ElementsAre("cluster.latency_seconds"));
+}
+
+// Eight layers, each with a gradient where there are any.
+Profile Layers(int32_t devices_per_worker, bool has_gradients = true,
+               std::vector<int64_t> recorded_buckets = {}) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e8}};
+  draft.devices_per_worker = devices_per_worker;
+  constexpr int32_t kLayers = 8;
+  for (int32_t i = 0; i < 2 * kLayers; ++i) {
+    const bool is_forward = i < kLayers;
+    draft.operations.push_back(
+        {.name = (is_forward ? "forward/" : "backward/") +
+                 std::to_string(is_forward ? i : 2 * kLayers - 1 - i),
+         .resource = Resource::kWorker,
+         .waiting_for = i == 0 ? std::vector<int32_t>{} : std::vector<int32_t>{i - 1},
+         .pass = is_forward ? Pass::kForward : Pass::kBackward});
+  }
+  for (int32_t i = kLayers; has_gradients && i < 2 * kLayers; ++i)
+    draft.operations.push_back({.name = "gradient/" + std::to_string(i),
+                                .resource = Resource::kCollective,
+                                .size_bytes = 100,
+                                .waiting_for = {i},
+                                .collective = Collective::kAllReduce});
+  RecordedStep& step = draft.steps.emplace_back();
+  for (size_t i = 0; i < draft.operations.size(); ++i) {
+    step.start_ns.push_back(static_cast<int64_t>(i) * 10);
+    step.end_ns.push_back(static_cast<int64_t>(i) * 10 + 10);
+  }
+  if (!recorded_buckets.empty())
+    draft.buckets = RecordedBuckets{.sizes_bytes = std::move(recorded_buckets)};
+  return Profile::Create(std::move(draft)).value();
+}
+
+absl::StatusOr<Scenario> ResolvePipelined(const Profile& profile, ScenarioDraft draft) {
+  draft.workers = 2;
+  draft.pipeline->micro_batches = 8;
+  return ResolveScenario(profile, draft, {.pipelines = true});
+}
+
+TEST(PipelineScenarioTest, DevicesOfANodeShareItsNetwork) {
+  struct Case {
+    int32_t stages;
+    int32_t devices_per_worker;
+    std::optional<int32_t> nodes;  // as asked for
+    double of_ring;
+    int32_t replicas_of_node;
+    double of_transfers;
+    int32_t nodes_of_replica;
+  };
+  const ClusterDraft cluster{.bandwidth_bytes_per_second = 8e9,
+                             .workers_per_node = 4,
+                             .intra_node_bandwidth_bytes_per_second = 1e11};
+  for (const Case& one : {Case{1, 4, {}, 2e9, 1, 1e11, 1}, Case{4, 1, {}, 2e9, 1, 1e11, 1},
+                          Case{2, 1, {}, 4e9, 2, 1e11, 1}, Case{2, 2, {}, 2e9, 1, 1e11, 1},
+                          Case{3, 1, {}, 8e9 / 3, 1, 1e11, 1},
+                          // A device of every stage sends to the next node, not all of a node do.
+                          Case{8, 1, {}, 2e9, 1, 8e9, 2}, Case{4, 2, {}, 2e9, 1, 4e9, 2},
+                          Case{8, 4, {}, 2e9, 1, 2e9, 8}, Case{4, 8, {}, 2e9, 1, 2e9, 8},
+                          Case{4, 1, 2, 4e9, 1, 8e9, 2}, Case{4, 1, 4, 8e9, 1, 8e9, 4}}) {
+    SCOPED_TRACE(::testing::Message() << one.stages << " stages of " << one.devices_per_worker);
+    ScenarioDraft draft{
+        .cluster = cluster,
+        .pipeline = PipelineDraft{.stages = one.stages, .nodes_per_replica = one.nodes}};
+    const Profile profile = Layers(one.devices_per_worker);
+    const absl::StatusOr<Scenario> scenario = ResolvePipelined(profile, draft);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    EXPECT_DOUBLE_EQ(scenario->bandwidth_bytes_per_second, one.of_ring);
+    EXPECT_EQ(scenario->all_reduce().workers_per_node, one.replicas_of_node);
+    EXPECT_DOUBLE_EQ(scenario->pipeline->bandwidth_bytes_per_second, one.of_transfers);
+    EXPECT_EQ(scenario->pipeline->nodes_per_replica, one.nodes_of_replica);
+    draft.bandwidth_bytes_per_second = 3e8;
+    EXPECT_EQ(ResolvePipelined(profile, draft)->bandwidth_bytes_per_second, 3e8);
+  }
+}
+
+TEST(PipelineScenarioTest, GradientsAreFusedAsAskedForElseAsRecorded) {
+  using Reduction = PipelineReduction;
+  const auto resolved = [](const Profile& profile, std::optional<Reduction> reduction,
+                           AllReduceDraft collectives) {
+    return ResolvePipelined(profile,
+                            {.communication = std::move(collectives),
+                             .pipeline = PipelineDraft{.stages = 2, .reduction = reduction}});
+  };
+  const Profile plain = Layers(1);
+  const Profile recorded = Layers(1, true, {300, 500});
+  const AllReduceDraft unfused{.unfused = Unfused{}};
+  for (const std::optional<Reduction> asked : {std::optional<Reduction>(), {Reduction::kBuckets}}) {
+    for (const Profile& profile : {plain, recorded}) {
+      const absl::StatusOr<Scenario> scenario = resolved(profile, asked, unfused);
+      ASSERT_TRUE(scenario.ok()) << scenario.status();
+      EXPECT_EQ(scenario->pipeline->reduction, Reduction::kBuckets);
+      EXPECT_TRUE(std::holds_alternative<std::monostate>(scenario->all_reduce().fusion));
+      EXPECT_FALSE(scenario->assumed.Has(Assumed::kBuckets));
+    }
+  }
+  for (const Reduction reduction :
+       {Reduction::kAtEnd, Reduction::kByChunk, Reduction::kMegatronBuckets}) {
+    EXPECT_THAT(Paths(resolved(plain, reduction, unfused).status()),
+                ElementsAre("pipeline.reduction"));
+    EXPECT_THAT(Paths(resolved(plain, reduction, {.buckets = Buckets{}}).status()),
+                ElementsAre("pipeline.reduction"));
+  }
+  EXPECT_EQ(
+      std::get<RecordedBuckets>(resolved(recorded, Reduction::kBuckets, {})->all_reduce().fusion)
+          .sizes_bytes,
+      (std::vector<int64_t>{300, 500}));
+  const absl::StatusOr<Scenario> assumed = resolved(plain, Reduction::kBuckets, {});
+  EXPECT_EQ(std::get<Buckets>(assumed->all_reduce().fusion), Buckets{});
+  EXPECT_TRUE(assumed->assumed.Has(Assumed::kBuckets));
+  EXPECT_EQ(resolved(plain, std::nullopt, {})->pipeline->reduction, Reduction::kAtEnd);
+}
+
+TEST(PipelineScenarioTest, WithoutGradientsReplicasReduceNothing) {
+  for (const bool has_gradients : {true, false}) {
+    const absl::StatusOr<Scenario> scenario =
+        ResolvePipelined(Layers(1, has_gradients), {.pipeline = PipelineDraft{.stages = 2}});
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    EXPECT_EQ(scenario->assumed.Has(Assumed::kNothingToReduce), !has_gradients);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -278,6 +279,25 @@ TEST(PipelineDiagnosisTest, ASpentTimeBudgetLeavesChangesOut) {
   EXPECT_GT(found->prediction.examples_per_second, 0);
 }
 
+TEST(PipelineDiagnosisTest, AChangeWhoseDevicesWaitForEachOtherIsLeftOut) {
+  const Profile profile = ProfileOf(std::vector<Stage>(4));
+  for (const PipelineReceives receives : {PipelineReceives::kFused, PipelineReceives::kPaired}) {
+    ScenarioDraft draft = Asked(2, 8, 2);
+    draft.pipeline->receives = receives;
+    const auto query = ResolveDiagnosis(profile, {.scenario = draft, .options = {}});
+    ASSERT_TRUE(query.ok()) << query.status();
+    const auto found = DiagnoseJob(profile, *query, NeverStop);
+    ASSERT_TRUE(found.ok()) << found.status();
+    const auto& left_out = found->left_out;
+    const auto chunks = std::find_if(left_out.begin(), left_out.end(), [](const auto& each) {
+      return each.change == WhatIf::kTwiceTheChunks;
+    });
+    ASSERT_NE(chunks, left_out.end());
+    EXPECT_THAT(chunks->reason, HasSubstr("schedule INTERLEAVED needs receives posted earlier"));
+    EXPECT_GE(found->what_ifs.size(), 5);
+  }
+}
+
 AllocationJob JobOfCluster(const Profile& profile, const ScenarioDraft& scenario,
                            const ClusterCapacity& capacity) {
   return ResolveAllocationJob(profile, {.scenario = scenario, .max_workers = 6}, capacity,
@@ -329,8 +349,8 @@ TEST(PipelineMoneyTest, AReplicaOfSeveralNodesPaysForEach) {
   draft.workers = 4;
   EXPECT_DOUBLE_EQ(MoneyPerSecond(prices, ScenarioOf(profile, draft), 4, 0) * 3600, 4 + 20);
   // Four replicas of eight devices.
-  EXPECT_DOUBLE_EQ(
-      MoneyPerSecond({.device_hour = 2}, ScenarioOf(profile, draft), 4, 0, 8) * 3600, 64);
+  EXPECT_DOUBLE_EQ(MoneyPerSecond({.device_hour = 2}, ScenarioOf(profile, draft), 4, 0, 8) * 3600,
+                   64);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/base/stop_check.h"
 #include "core/pipeline/schedule.h"
 #include "core/pipeline/shares.h"
@@ -176,6 +177,73 @@ TEST(PipelineScheduleTest, SharesAddUpToIdle) {
                   shares->reduction_fraction + shares->rest_fraction,
               shares->idle_fraction, 1e-12);
   EXPECT_NEAR(shares->rest_fraction * shares->step_seconds, 0.003, 1e-9);
+}
+
+// Computation within the counted steps, looked up in the log.
+class CountedComputation : public PipelineLog {
+ public:
+  void OnSlice(const PipelineSlice& slice) override {
+    if (slice.kind == PipelineSlice::Kind::kComputation) slices_.push_back(slice);
+  }
+  double Seconds(Instant from) const {
+    double seconds = 0;
+    for (const PipelineSlice& slice : slices_)
+      if (slice.end > from) seconds += ToSeconds(slice.end - std::max(slice.begin, from));
+    return seconds;
+  }
+
+ private:
+  std::vector<PipelineSlice> slices_;
+};
+
+// Steps vary, so that those that are counted differ from all others.
+TEST(PipelineScheduleTest, SharesAreOfTheCountedSteps) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed});
+    PipelineJob job = JobOf({.devices = 1 + static_cast<int32_t>(random.Below(4)),
+                             .micro_batches = 1 + static_cast<int32_t>(random.Below(4))});
+    job.steps = 6;
+    job.counted_from = static_cast<int32_t>(random.Below(6));
+    job.step_barrier = random.Below(2) == 0;
+    const auto devices = static_cast<size_t>(job.layout.devices);
+    for (int32_t step = 0; step < job.steps; ++step) {
+      job.step_scale.emplace_back();
+      for (size_t device = 0; device < devices; ++device)
+        job.step_scale.back().push_back(0.5 + random.Unit());
+    }
+    const absl::StatusOr<PipelineShares> shares = SharesOf(job, NeverStop);
+    ASSERT_TRUE(shares.ok()) << shares.status();
+    CountedComputation counted;
+    ASSERT_TRUE(SimulatePipeline(job, NeverStop, &counted).ok());
+    const std::vector<Instant>& ends = shares->run.step_ends;
+    const Instant from =
+        job.counted_from == 0 ? Instant{} : ends[static_cast<size_t>(job.counted_from) - 1];
+    const double time = ToSeconds(ends.back() - from) * static_cast<double>(devices);
+    EXPECT_NEAR(shares->idle_fraction, 1 - counted.Seconds(from) / time, 1e-12);
+    for (const double share :
+         {shares->bubble_fraction, shares->imbalance_fraction, shares->transfer_fraction,
+          shares->reduction_fraction, shares->rest_fraction})
+      EXPECT_GE(share, 0);
+    EXPECT_TRUE(devices > 1 || shares->idle_fraction < 1e-12);
+    EXPECT_NEAR(shares->bubble_fraction + shares->imbalance_fraction + shares->transfer_fraction +
+                    shares->reduction_fraction + shares->rest_fraction,
+                shares->idle_fraction, 1e-12);
+  }
+}
+
+TEST(PipelineScheduleTest, AGatherIsOfTheStepsEnd) {
+  PipelineJob job = JobOf({.devices = 2, .micro_batches = 4});
+  job.replicas = 2;
+  for (auto& of_stage : job.reductions)
+    of_stage = {{.before_end = {}, .alone = Milliseconds(6), .wire_bytes = 0, .bytes = 1}};
+  job.gathers.assign(2, {.before_end = {}, .alone = Milliseconds(5), .wire_bytes = 0, .bytes = 1});
+  job.tails.assign(2, Milliseconds(3));
+  job.step_barrier = true;
+  const absl::StatusOr<PipelineShares> shares = SharesOf(job, NeverStop);
+  ASSERT_TRUE(shares.ok()) << shares.status();
+  EXPECT_NEAR(shares->rest_fraction * shares->step_seconds, 0.008, 1e-9);
+  EXPECT_NEAR(shares->reduction_fraction * shares->step_seconds, 0.006, 1e-9);
 }
 
 TEST(PipelineScheduleTest, PrimusComputesInThatOrderOnEveryRank) {

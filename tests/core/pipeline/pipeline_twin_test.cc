@@ -49,7 +49,7 @@ class Twin {
   }
 
  private:
-  enum class Doing { kNothing, kComputing, kTail, kEnded };
+  enum class Doing { kNothing, kComputing, kTail, kGather, kEnded };
   struct Device {
     Doing doing = Doing::kNothing;
     double left = 0;
@@ -85,6 +85,7 @@ class Twin {
   std::map<std::pair<int, size_t>, int> ready_;
   std::vector<double> ends_;
   std::map<int, int> ended_;
+  std::map<int, int> gathering_;  // replicas, by rank
 
   int Count() const { return static_cast<int>(devices_.size()); }
   Device& At(int x) { return devices_[static_cast<size_t>(x)]; }
@@ -141,6 +142,7 @@ class Twin {
   const std::vector<StageReduction>& ReductionsOf(int stage) const {
     return job_.reductions[static_cast<size_t>(stage)];
   }
+  const StageReduction& GatherOf(int rank) const { return job_.gathers[static_cast<size_t>(rank)]; }
   void Post(const Key& key) {
     ++posted_[key];
     Meet(key);
@@ -180,14 +182,16 @@ class Twin {
       if (ring.queue.empty()) continue;
       const auto [stage, i] = ring.queue.front();
       if (!std::exchange(ring.begun, true)) {
-        ring.latency = Ns(ReductionsOf(stage)[i].alone);
-        ring.bytes = ReductionsOf(stage)[i].wire_bytes;
+        const StageReduction& first = stage < 0 ? GatherOf(rank) : ReductionsOf(stage)[i];
+        ring.latency = Ns(first.alone);
+        ring.bytes = first.wire_bytes;
         return true;
       }
       if (ring.latency > kTiny || ring.bytes > kTiny) continue;
       ring.queue.pop_front();
       ring.begun = false;
-      for (int x = rank; x < Count(); x += p_) --At(x).reductions;
+      for (int x = rank; x < Count(); x += p_)
+        stage < 0 ? (void)Ended(x) : (void)--At(x).reductions;
       return true;
     }
     for (int x = 0; x < Count(); ++x)
@@ -197,10 +201,16 @@ class Twin {
 
   bool Change(int x) {
     Device& device = At(x);
-    if (device.doing == Doing::kEnded || (device.doing != Doing::kNothing && device.left > kTiny))
+    if (device.doing == Doing::kEnded || device.doing == Doing::kGather ||
+        (device.doing != Doing::kNothing && device.left > kTiny))
       return false;
     if (device.doing == Doing::kComputing) return Computed(x);
-    if (device.doing == Doing::kTail) return Ended(x);
+    if (device.doing == Doing::kTail) {
+      if (job_.gathers.empty() || GatherOf(x % p_).bytes == 0) return Ended(x);
+      device.doing = Doing::kGather;
+      if (++gathering_[x % p_] % job_.replicas == 0) rings_[x % p_].queue.emplace_back(-1, 0);
+      return true;
+    }
     if (!device.waited.empty()) return false;
     const auto order = Order(x);
     if (device.next == order.size()) {
@@ -371,7 +381,16 @@ PipelineJob RandomJob(Random& random) {
            .wire_bytes = shares ? 1 + static_cast<double>(random.Below(9'000'000)) : 0});
     }
   }
-  for (int32_t device = 0; device < job.layout.devices; ++device) job.tails.push_back(times());
+  const bool gathers = random.Below(2) == 0;
+  for (int32_t device = 0; device < job.layout.devices; ++device) {
+    job.tails.push_back(times());
+    if (gathers)
+      job.gathers.push_back(
+          {.before_end = {},
+           .alone = times(),
+           .wire_bytes = job.links == PipelineLinks::kDevice ? random.Unit() * 9e6 : 0,
+           .bytes = static_cast<int64_t>(random.Below(3))});
+  }
   for (int32_t x = 0; x < job.layout.devices * job.replicas; ++x)
     job.scale.push_back(1 + random.Unit());
   // Without chunks only, as both sides may else wait for the other's receive.

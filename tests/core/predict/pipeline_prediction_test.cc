@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/executor.h"
+#include "core/base/random.h"
 #include "core/base/stop_check.h"
+#include "core/predict/pipeline_job.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast::pipeline_prediction_test {
@@ -124,6 +129,204 @@ TEST(PipelinePredictionTest, TheSlowestOfAllReplicasSetsThePace) {
     EXPECT_GT(step, before);
     before = step;
   }
+}
+
+// The most of each prefix of the order, counted anew.
+int64_t NaivePeak(const PipelineLayout& layout, const std::vector<int64_t>& kept, int32_t device) {
+  const std::vector<PipelineWork> order = OrderOf(layout, device);
+  const bool splits = SplitsBackward(layout.schedule);
+  int64_t peak = 0;
+  for (size_t length = 1; length <= order.size(); ++length) {
+    std::set<std::pair<int32_t, int32_t>> in_flight;
+    for (size_t i = 0; i < length; ++i) {
+      const std::pair key(order[i].chunk, order[i].micro_batch);
+      if (order[i].part == PipelinePart::kForward) in_flight.insert(key);
+      if (order[i].part == (splits ? PipelinePart::kBackwardWeight : PipelinePart::kBackward))
+        in_flight.erase(key);
+    }
+    int64_t now = 0;
+    for (const auto& [chunk, micro_batch] : in_flight)
+      now += kept[static_cast<size_t>(layout.StageOf(device, chunk))];
+    peak = std::max(peak, now);
+  }
+  return peak;
+}
+
+std::vector<int64_t> MemoryOf(const PipelineLayout& layout, const std::vector<int64_t>& kept) {
+  Scenario scenario;
+  scenario.workers = 1;
+  scenario.communication = AllReduce{};
+  scenario.pipeline = Pipeline{.layout = layout};
+  PipelinePlan plan;
+  plan.kept_bytes = kept;
+  plan.knows_memory = true;
+  plan.gradient_bytes.resize(static_cast<size_t>(layout.devices));
+  std::vector<int64_t> bytes;
+  for (int32_t device = 0; device < layout.devices; ++device)
+    bytes.push_back(static_cast<int64_t>(MemoryOfDevice(plan, scenario, device).bytes()));
+  return bytes;
+}
+
+TEST(DeviceMemoryTest, ItIsThePeakOfWhatUnlikeChunksKeepTogether) {
+  EXPECT_EQ(MemoryOf({.schedule = PipelineSchedule::kInterleaved,
+                      .devices = 4,
+                      .chunks = 2,
+                      .micro_batches = 8},
+                     {8, 8, 8, 8, 0, 0, 0, 0}),
+            (std::vector<int64_t>{64, 64, 56, 40}));
+  Random random({1});
+  int checked = 0;
+  while (checked < 300) {
+    const auto schedule = static_cast<PipelineSchedule>(random.Below(6));
+    PipelineLayout layout{.schedule = schedule,
+                          .variant = static_cast<PipelineVariant>(random.Below(2)),
+                          .devices = static_cast<int32_t>(1 + random.Below(5)),
+                          .micro_batches = static_cast<int32_t>(1 + random.Below(10))};
+    if (HasChunks(schedule)) layout.chunks = static_cast<int32_t>(2 + random.Below(3));
+    if (!LayoutFaults(layout).empty()) continue;
+    std::vector<int64_t> kept;
+    for (int32_t stage = 0; stage < layout.stages(); ++stage)
+      kept.push_back(static_cast<int64_t>(random.Below(1000)));
+    const std::vector<int64_t> bytes = MemoryOf(layout, kept);
+    for (int32_t device = 0; device < layout.devices; ++device)
+      ASSERT_EQ(bytes[static_cast<size_t>(device)], NaivePeak(layout, kept, device))
+          << PipelineScheduleName(schedule) << " of " << layout.devices << " devices";
+    ++checked;
+  }
+}
+
+// Six layers, whose gradients are ready one after the other within the backward pass, and an
+// optimizer that waits for all.
+Profile Layers(std::optional<RecordedBuckets> buckets) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  constexpr int32_t kLayers = 6;
+  RecordedStep step;
+  int64_t now = 0;
+  const auto add = [&](Operation operation, int64_t length) {
+    draft.operations.push_back(std::move(operation));
+    step.start_ns.push_back(now);
+    step.end_ns.push_back(now += length);
+    return static_cast<int32_t>(draft.operations.size()) - 1;
+  };
+  int32_t before = -1;
+  for (int32_t layer = 0; layer < kLayers; ++layer)
+    before = add({.name = "forward/" + std::to_string(layer),
+                  .resource = Resource::kWorker,
+                  .waiting_for = before < 0 ? std::vector<int32_t>{} : std::vector<int32_t>{before},
+                  .pass = Pass::kForward},
+                 1'000'000);
+  std::vector<int32_t> gradients;
+  for (int32_t layer = kLayers; layer-- > 0;) {
+    before = add({.name = "backward/" + std::to_string(layer),
+                  .resource = Resource::kWorker,
+                  .waiting_for = {before},
+                  .pass = Pass::kBackward},
+                 2'000'000);
+    gradients.push_back(add({.name = "gradient/" + std::to_string(layer),
+                             .resource = Resource::kCollective,
+                             .size_bytes = 1'000'000 * (layer + 1),
+                             .waiting_for = {before},
+                             .collective = Collective::kAllReduce},
+                            0));
+  }
+  add({.name = "optimizer",
+       .resource = Resource::kWorker,
+       .waiting_for = gradients,
+       .pass = Pass::kOptimizer},
+      3'000'000);
+  draft.steps = {step};
+  draft.buckets = std::move(buckets);
+  return Profile::Create(std::move(draft)).value();
+}
+
+// A pipeline of one stage and one micro-batch is the job without a pipeline, however gradients are
+// fused and whatever is sharded.
+TEST(PipelinePredictionTest, OneStageOfOneMicroBatchIsThePlainJob) {
+  const Profile plain = Layers(std::nullopt);
+  const Profile recorded = Layers(RecordedBuckets{.sizes_bytes = {11'000'000, 10'000'000}});
+  const Profile compressed = Layers(RecordedBuckets{
+      .rule = Buckets{.first_bytes = 8'000'000, .cap_bytes = 12'000'000}, .sent_share = 0.5});
+  AllReduceDraft as_recorded{.latency_seconds = 1e-4, .launch_seconds = 2e-4};
+  AllReduceDraft unfused = as_recorded;
+  unfused.unfused = Unfused{};
+  AllReduceDraft buckets = as_recorded;
+  buckets.buckets = Buckets{.first_bytes = 3'000'000, .cap_bytes = 6'000'000};
+  std::vector<double> steps;
+  for (const auto& [profile, fusing] :
+       {std::pair(&plain, &unfused), std::pair(&plain, &buckets),
+        std::pair(&recorded, &as_recorded), std::pair(&compressed, &as_recorded)}) {
+    for (const Sharding sharding : {Sharding::kNone, Sharding::kOptimizer, Sharding::kGradients}) {
+      AllReduceDraft collectives = *fusing;
+      collectives.sharding = sharding;
+      double plain_step = 0;
+      for (const bool is_pipeline : {false, true}) {
+        ScenarioDraft scenario{.workers = 4, .communication = collectives};
+        if (is_pipeline)
+          scenario.pipeline = PipelineDraft{
+              .stages = 1, .micro_batches = 1, .reduction = PipelineReduction::kBuckets};
+        ThroughputDraft draft{.scenarios = {scenario}};
+        draft.options.step_variation = StepSource::kAsRecorded;
+        const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(*profile, draft);
+        ASSERT_TRUE(query.ok()) << query.status();
+        const auto answer = PredictThroughput(*profile, *query, NeverStop);
+        ASSERT_TRUE(answer.ok()) << answer.status();
+        const double step = 4 / answer->predictions[0].steps_per_second;
+        if (!is_pipeline) plain_step = step;
+        EXPECT_NEAR(step, plain_step, 1e-9) << static_cast<int>(sharding);
+      }
+      steps.push_back(plain_step);
+    }
+  }
+  // What is gathered after the optimizer is hidden by nothing.
+  for (size_t i = 0; i < steps.size(); i += 3) {
+    EXPECT_GT(steps[i + 1], steps[i]);
+    EXPECT_EQ(steps[i + 2], steps[i + 1]);
+  }
+}
+
+// The shares of a job whose only device computes all the time, of whichever steps are counted.
+TEST(PipelinePredictionTest, ALoneDeviceIsNeverIdle) {
+  for (uint64_t seed = 1; seed < 6; ++seed) {
+    ScenarioDraft scenario{.workers = 1,
+                           .pipeline = PipelineDraft{.stages = 1, .micro_batches = 1}};
+    ThroughputDraft draft{.scenarios = {scenario}};
+    draft.options.step_variation = StepSource::kModelled;
+    draft.options.seed = seed;
+    const Profile profile = Stages(1);
+    const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft);
+    ASSERT_TRUE(query.ok()) << query.status();
+    const auto answer = PredictThroughput(profile, *query, NeverStop);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    const PipelineReport& report = *answer->predictions[0].pipeline;
+    EXPECT_NEAR(report.idle_fraction, 0, 1e-9);
+    EXPECT_NEAR(report.devices[0].utilization, 1, 1e-9);
+    for (const double share :
+         {report.bubble_fraction, report.imbalance_fraction, report.transfer_fraction,
+          report.reduction_fraction, report.rest_fraction})
+      EXPECT_GE(share, 0);
+  }
+}
+
+// Collectives on links that are faster than theirs take as long as on their own.
+TEST(PipelinePredictionTest, ARingIsNoFasterOnFasterLinksBetweenStages) {
+  const Profile profile = Layers(std::nullopt);
+  std::vector<double> steps;
+  for (const PipelineLinks links : {PipelineLinks::kPair, PipelineLinks::kDevice}) {
+    ScenarioDraft scenario{.workers = 4};
+    scenario.communication = AllReduceDraft{.latency_seconds = 1e-4};
+    scenario.pipeline = PipelineDraft{.stages = 1,
+                                      .micro_batches = 1,
+                                      .links = links,
+                                      .bandwidth_bytes_per_second = 1e10,
+                                      .reduction = PipelineReduction::kBuckets};
+    ThroughputDraft draft{.scenarios = {scenario}};
+    draft.options.step_variation = StepSource::kAsRecorded;
+    const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft);
+    ASSERT_TRUE(query.ok()) << query.status();
+    steps.push_back(1 /
+                    PredictThroughput(profile, *query, NeverStop)->predictions[0].steps_per_second);
+  }
+  EXPECT_NEAR(steps[0], steps[1], 1e-9);
 }
 
 }  // namespace

@@ -98,6 +98,7 @@ TEST(PipelineTestbedTest, StepsPerSecondOfRealPipelinesFromAPlainTrace) {
     PipelineJob job = JobOf(PlanPipeline(profile, *scenario), *scenario);
     job.replicas = scenario->workers;
     job.steps = 32;
+    job.counted_from = 16;
     const auto shares = SharesOf(job, NeverStop);
     ASSERT_TRUE(shares.ok()) << shares.status();
     const double error = 100 * (1 / shares->step_seconds / point.at("mean").get<double>() - 1);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
+#include "core/predict/run_interval.h"
 #include "core/predict/run_memory.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
@@ -279,6 +281,29 @@ TEST(PointSetTest, WhereNeitherStartMovesShortRunsAreTheAnswer) {
             OptionsOfRuns(options, Workers(profile, 120), 0).steps_per_worker);
   // The other start's are of both lengths.
   EXPECT_EQ(points.Statistics().runs, prediction.replications + 2);
+}
+
+// Groups of runs are chance where one worker cannot lie differently in time, or where workers begin
+// every step together.
+TEST(PointSetTest, OnlyWorkersThatRememberTheirStartHaveRegimes) {
+  testing::JobBuilder job;
+  job.Compute({1000, 1000, 1000, 1000, 90'000}, {job.Download(100)});
+  const Profile profile = job.Build();
+  int parted = 0;
+  for (const int32_t workers : {1, 3}) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      Scenario scenario = Workers(profile, workers);
+      scenario.servers().synchronization = Synchronization::kSynchronous;
+      const SimulationOptions options{
+          .steps_per_worker = 4, .warmup_steps = 1, .seed = seed, .replications = 6};
+      PointSet points(profile, options);
+      const size_t index = points.AddAlone(scenario, NeverStop).value();
+      ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+      parted += std::isfinite(SplitInTwo(points.RunsOf(index))) ? 1 : 0;
+      EXPECT_TRUE(points.Summarize(index).regimes.empty()) << workers << " " << seed;
+    }
+  }
+  EXPECT_GT(parted, 3) << "no runs in two groups";
 }
 
 TEST(RunSummaryTest, KnowsItsSizeWhichTheLengthOfTheRunAddsAFewMarksTo) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/base/student_t.h"
+#include "core/predict/certainty.h"
 
 namespace stepcast::run_interval_test {
 namespace {
@@ -84,6 +86,40 @@ TEST(SingleRunIntervalTest, HoldsTheNextRunAsOftenAsItSays) {
       }
     }
   }
+}
+
+// Of runs of one regime and of two, the mean known as Student's t says: two regimes' groups may be
+// narrower than their mean is known.
+TEST(TellCertaintyTest, EachIntervalHoldsTheOneThatKnowsMore) {
+  int wider = 0;
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed, 33});
+    const bool two_regimes = random.Below(2) == 0;
+    std::vector<double> values;
+    for (uint64_t i = 0; i < 3 + random.Below(8); ++i)
+      values.push_back((two_regimes && random.Below(2) == 0 ? 60 : 100) + random.Normal());
+    const MeanInterval mean = StudentT(values, 0.95);
+    const Interval runs = SingleRunInterval(Runs(values), 0.95);
+    wider += mean.mean + mean.half_width > runs.upper ? 1 : 0;
+    Prediction prediction{.examples_per_second = mean.mean};
+    const bool as_recorded = random.Below(2) == 0;
+    TellCertainty({.simulation = mean.half_width / mean.mean,
+                   .input = {.half_width = as_recorded ? 0 : 0.1 * random.Unit()},
+                   .model = {.fraction = as_recorded ? 0 : 0.05 * random.Unit(), .source = ""}},
+                  runs, prediction);
+    const Interval& simulation = prediction.simulation_interval;
+    const Interval& job = prediction.confidence_interval;
+    const Interval& run = prediction.run_interval;
+    EXPECT_LE(job.lower, simulation.lower);
+    EXPECT_GE(job.upper, simulation.upper);
+    EXPECT_LE(run.lower, job.lower);
+    EXPECT_GE(run.upper, job.upper);
+    if (!as_recorded) continue;
+    EXPECT_EQ(job.lower, simulation.lower);
+    EXPECT_EQ(job.upper, simulation.upper);
+  }
+  EXPECT_GT(wider, 100) << "no case of groups narrower than their mean";
 }
 
 TEST(SplitInTwoTest, GroupsAreFarApartForTheirSpreadAndTheirMean) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -96,6 +97,35 @@ TEST(SettledChoiceTest, OneThatCannotBeBeatenIsSure) {
   EXPECT_EQ(HowSettled({{.value = 3, .deviation = 1}}, 0).probability_best, 1);
 }
 
+TEST(SettledChoiceTest, EqualAlternativesAreOne) {
+  const auto of = [](std::vector<double> runs) {
+    const double sum = std::accumulate(runs.begin(), runs.end(), 0.0);
+    return Alternative{
+        .value = sum / static_cast<double>(runs.size()), .deviation = 1, .runs = std::move(runs)};
+  };
+  const Alternative best = of({10, 12, 11});
+  const Alternative rival = of({9.5, 11.8, 10.4});
+  const Settled once = HowSettled({rival, best}, 1);
+  EXPECT_LT(once.probability_best, 0.999);
+  for (const Settled& more :
+       {HowSettled({rival, best, rival, rival}, 1), HowSettled({best, rival, best, best}, 2)}) {
+    EXPECT_EQ(more.probability_best, once.probability_best);
+    EXPECT_EQ(more.expected_loss, once.expected_loss);
+  }
+  // A single run of each, which has no spread.
+  EXPECT_EQ(HowSettled({of({10}), of({10})}, 0).probability_best, 1);
+  EXPECT_EQ(HowSettled({of({10}), of({10})}, 0).expected_loss, 0);
+  EXPECT_LT(HowSettled({of({10}), of({9.9})}, 0).probability_best, 0.6);
+}
+
+// The first three of one's ten runs are what the other's three are compared with.
+TEST(SettledChoiceTest, OnlyRunsWithTheSameChoicesSayWhichIsAhead) {
+  const Alternative many{
+      .value = 9, .deviation = 1, .runs = {10.1, 12.2, 11.1, 8, 8, 8, 8, 8, 8, 8.6}};
+  const Alternative few{.value = 11, .deviation = 1, .runs = {10, 12, 11}};
+  EXPECT_GT(HowSettled({many, few}, 0).probability_best, 0.9);
+}
+
 TEST(SettledChoiceTest, ProbabilitiesOfAllAddUpAndFollowTheirMeans) {
   const std::vector<double> found = ProbabilitiesOfBest(
       {{.value = 10, .deviation = 1}, {.value = 10, .deviation = 1}, {.value = 5, .deviation = 1}},
@@ -110,6 +140,25 @@ TEST(SettledChoiceTest, ProbabilitiesOfAllAddUpAndFollowTheirMeans) {
 TEST(SettledChoiceTest, ADeviationIsThatOfTheIntervalsLevel) {
   EXPECT_NEAR(DeviationOf({.lower = 90, .upper = 110, .level = 0.95}), 10 / 1.96, 1e-3);
   EXPECT_EQ(DeviationOf({.lower = 100, .upper = 100, .level = 0.95}), 0);
+}
+
+TEST(SettledChoiceTest, ValuesWithoutAnEndLeaveNothingToChance) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const double best : {kInfinity, kNan, 1e-320, 0.0, 1.0, 1e308}) {
+    for (const double other : {kInfinity, kNan, -kInfinity, 0.0, -1e308}) {
+      for (const double deviation : {0.0, 1.0, kInfinity, kNan, 1e-320}) {
+        const Settled settled = HowSettled(
+            {{.value = best, .deviation = deviation}, {.value = other, .deviation = deviation}}, 0);
+        EXPECT_TRUE(settled.probability_best >= 0 && settled.probability_best <= 1)
+            << best << " " << other << " " << deviation;
+        EXPECT_TRUE(settled.expected_loss >= 0 && std::isfinite(settled.expected_loss))
+            << best << " " << other << " " << deviation;
+      }
+    }
+  }
+  EXPECT_EQ(HowSettled({{.value = kInfinity}, {.value = 1}}, 0).probability_best, 1);
+  EXPECT_EQ(HowSettled({{.value = 1}, {.value = kInfinity}}, 0).probability_best, 0);
 }
 
 }  // namespace

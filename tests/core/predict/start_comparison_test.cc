@@ -47,6 +47,10 @@ TEST(StartComparisonTest, ADifferenceMustBeBeyondBothIntervalsAndMatter) {
   EXPECT_FALSE(Disagree(Runs({100}), Runs({100.9})));
   EXPECT_TRUE(Disagree(Runs({100}), Runs({98.9})));
   EXPECT_FALSE(Disagree(Runs({100}), {}));
+  // No chance at one start, and much at the other.
+  EXPECT_TRUE(Disagree(Runs({100}), Runs({120, 180, 240}, 150)));
+  EXPECT_TRUE(Disagree(Runs({100}), Runs({50, 90, 70}, 50)));
+  EXPECT_FALSE(Disagree(Runs({100}), Runs({99, 180, 240}, 150)));
   // One run beside four whose mean is known to 2: single ones may be off by 2 x sqrt(5).
   EXPECT_FALSE(Disagree(Runs({99, 101, 100, 100}, 2), Runs({104.4})));
   EXPECT_TRUE(Disagree(Runs({99, 101, 100, 100}, 2), Runs({104.5})));
@@ -135,6 +139,18 @@ TEST(StartComparisonTest, AnotherWarningOfTheSameKindIsKept) {
   ASSERT_THAT(prediction.warnings, SizeIs(2));
   EXPECT_EQ(prediction.warnings[0], drifts);
   EXPECT_EQ(prediction.warnings[1].reason, Warning::Reason::kTwoRegimes);
+}
+
+TEST(StartComparisonTest, WarningsOfWhatIsAssumedAreKeptAndThoseOfTheIntervalGo) {
+  const Warning rate{.reason = Warning::Reason::kLinkRateNotMeasured, .message = "nominal"};
+  const Warning sharing{.reason = Warning::Reason::kLinkSharingMatters, .message = "sharing"};
+  const Warning one{.reason = Warning::Reason::kOneReplication, .message = "one replication only"};
+  const Warning fixed{.reason = Warning::Reason::kNothingRandom, .message = "no width"};
+  Prediction prediction{.warnings = {one, rate, fixed, sharing}};
+  JudgeStarts({.own = Runs({7.5}), .other = Runs({11.5})}, 32, prediction);
+  ASSERT_THAT(prediction.warnings, SizeIs(3));
+  EXPECT_EQ(prediction.warnings[0], rate);
+  EXPECT_EQ(prediction.warnings[1], sharing);
 }
 
 TEST(StartComparisonTest, AgreementChangesNothing) {

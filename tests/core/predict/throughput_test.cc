@@ -193,6 +193,36 @@ TEST(ThroughputTest, SharingOfSeveralServersLinksThatNothingSaysIsWarnedOfWhereI
   EXPECT_EQ(WarningsOfSharing(OfTwoServers(4, {}, /*second=*/0)), 0);
 }
 
+// A barrier a sum is none a step: two workers whose computations overlap, or take turns, do for
+// ever.
+TEST(ThroughputTest, WorkersWhoseUploadsAreAddedUpRememberTheirStart) {
+  JobBuilder job;
+  const int32_t download = job.Download(3'000'000, {}, 0, "a");
+  job.Upload(3'000'000, {job.Compute({4'000'000}, {download})}, 0, "a");
+  const Profile profile = job.Build();
+  const auto predicted = [&](uint64_t seed, Synchronization synchronization) {
+    return Predicted(profile,
+                     {.worker_counts = {2},
+                      .scenario = ScenarioDraft{.communication =
+                                                    ParameterServersDraft{.synchronization =
+                                                                              synchronization}},
+                      .options = {.seed = seed, .step_variation = StepSource::kAsRecorded}})
+        .predictions.front();
+  };
+  EXPECT_EQ(predicted(1, Synchronization::kSynchronous).replications, 1);
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Prediction one = predicted(seed, Synchronization::kSummed);
+    EXPECT_GT(one.replications, 1);
+    const Prediction other = predicted(seed + 5, Synchronization::kSummed);
+    const auto said = [](const Prediction& each) {
+      return each.regimes.size() == 2 ||
+             each.run_interval.upper - each.run_interval.lower > 0.01 * each.examples_per_second;
+    };
+    const bool differ = std::abs(one.examples_per_second / other.examples_per_second - 1) > 0.01;
+    EXPECT_TRUE(!differ || (said(one) && said(other))) << seed;
+  }
+}
+
 TEST(ThroughputTest, TheBaselineIsSimulatedOnceForAll) {
   const SimulationOptionsDraft options{.steps_per_worker = 100, .replications = 1};
   const Profile profile = RandomSteps();

@@ -41,15 +41,14 @@ TEST(TrainingPlanTest, TimeAndMoneyFollowTheThroughput) {
   EXPECT_FALSE(forecast.expected_seconds.has_value());
 }
 
-// One training with failures, drawn: work in pieces, each with a checkpoint behind it, done again
-// from its begin after a failure and a restart. Failures strike restarts, too.
+// One training with failures, drawn: work in pieces, each but the last with a checkpoint behind it,
+// done again from its begin after a failure and a restart. Failures strike restarts, too.
 double DrawnSeconds(const Failures& failures, int32_t workers, double work, std::mt19937_64& draw) {
   std::exponential_distribution<double> until(workers / failures.worker_seconds_between);
   const double interval = failures.IntervalOf(workers);
   double seconds = 0;
   for (double left = work; left > 0; left -= interval) {
-    // The last piece is as long as the others: the formula knows no part of one.
-    const double piece = interval + failures.checkpoint_seconds;
+    const double piece = left > interval ? interval + failures.checkpoint_seconds : left;
     double failure = until(draw);
     while (failure < piece) {
       seconds += failure;
@@ -73,11 +72,15 @@ TEST(TrainingPlanTest, TheExpectedTimeIsTheMeanOfDrawnTrainings) {
                           .restart_seconds = 600,
                           .interval_seconds = std::nullopt};
   for (const int32_t workers : {64, 1024, 8192}) {
-    const double work = 200 * failures.IntervalOf(workers);
-    double sum = 0;
-    constexpr int kTrainings = 400;
-    for (int i = 0; i < kTrainings; ++i) sum += DrawnSeconds(failures, workers, work, draw);
-    EXPECT_NEAR(failures.ExpectedSeconds(work, workers) / (sum / kTrainings), 1, 0.01) << workers;
+    // Short ones end before their first checkpoint, or with work left after the last.
+    for (const double intervals : {0.1, 0.999, 1.5, 7.25, 200.0}) {
+      const double work = intervals * failures.IntervalOf(workers);
+      double sum = 0;
+      const int trainings = static_cast<int>(400'000 / std::ceil(intervals));
+      for (int i = 0; i < trainings; ++i) sum += DrawnSeconds(failures, workers, work, draw);
+      EXPECT_NEAR(failures.ExpectedSeconds(work, workers) / (sum / trainings), 1, 0.01)
+          << workers << " workers, " << intervals << " intervals";
+    }
   }
 }
 
@@ -88,10 +91,12 @@ TEST(TrainingPlanTest, DalysIntervalIsTheBest) {
                     .interval_seconds = std::nullopt};
   for (const int32_t workers : {1, 64, 1024, 8192}) {
     const double best = failures.IntervalOf(workers);
-    const double least = failures.ExpectedSeconds(kHour, workers);
+    // Of so much work the last interval, which writes no checkpoint, is next to nothing.
+    const double work = 1e4 * best;
+    const double least = failures.ExpectedSeconds(work, workers);
     for (const double factor : {0.5, 0.8, 1.25, 2.0}) {
       failures.interval_seconds = best * factor;
-      EXPECT_GT(failures.ExpectedSeconds(kHour, workers), least) << workers << " x " << factor;
+      EXPECT_GT(failures.ExpectedSeconds(work, workers), least) << workers << " x " << factor;
     }
     failures.interval_seconds.reset();
   }
@@ -102,8 +107,8 @@ TEST(TrainingPlanTest, AJobThatFailsBeforeItsCheckpointNeverEnds) {
                           .checkpoint_seconds = 7200,
                           .restart_seconds = 0,
                           .interval_seconds = kHour};
-  EXPECT_TRUE(std::isinf(failures.ExpectedSeconds(kHour, 1)));
-  const TrainingPlan plan{.examples = 100, .prices = MachinePrices{}, .failures = failures};
+  EXPECT_TRUE(std::isinf(failures.ExpectedSeconds(2 * kHour, 1)));
+  const TrainingPlan plan{.examples = 7200, .prices = MachinePrices{}, .failures = failures};
   EXPECT_FALSE(ForecastOf(plan, OfCollectives(1, 1), 1, 1, 1).expected_cost.has_value());
 }
 
@@ -116,7 +121,7 @@ TEST(TrainingPlanTest, EveryFaultIsToldByItsField) {
                            .restart_seconds = -1,
                            .interval_seconds = 0}};
   RequestFaults faults;
-  CheckPlan("plan", plan, faults);
+  CheckPlan("plan", plan, {}, faults);
   std::vector<std::string> fields;
   for (const Fault& fault : DetailsOf(std::move(faults).ToStatus("X")).faults)
     fields.push_back(fault.field);
@@ -124,6 +129,37 @@ TEST(TrainingPlanTest, EveryFaultIsToldByItsField) {
                           "plan.examples", "plan.worker_hour", "plan.currency_code",
                           "plan.failures.worker_mean_time_between", "plan.failures.checkpoint_time",
                           "plan.failures.restart_time", "plan.failures.checkpoint_interval"));
+}
+
+std::vector<std::string> PriceFaults(const MachinePrices& prices, const Scenario& scenario) {
+  RequestFaults faults;
+  CheckPrices("prices", prices, {scenario}, faults);
+  std::vector<std::string> fields;
+  for (const Fault& fault : DetailsOf(std::move(faults).ToStatus("X")).faults)
+    fields.push_back(fault.field);
+  return fields;
+}
+
+TEST(TrainingPlanTest, PricesAreOfMachinesThatTheJobHas) {
+  const Scenario meeting = OfCollectives(4, 1);
+  const Scenario served{.workers = 4, .communication = ParameterServers{.servers = 2}};
+  EXPECT_THAT(PriceFaults({.parameter_server_hour = 2}, meeting),
+              UnorderedElementsAre("prices.parameter_server_hour"));
+  EXPECT_THAT(PriceFaults({.node_hour = 2}, served), UnorderedElementsAre("prices.node_hour"));
+  EXPECT_THAT(PriceFaults({.currency_code = "USD"}, meeting),
+              UnorderedElementsAre("prices.currency_code"));
+  for (const double amount : {1e-320, 1e-10, 1e16, HUGE_VAL, std::nan("")})
+    EXPECT_THAT(PriceFaults({.worker_hour = amount}, meeting),
+                UnorderedElementsAre("prices.worker_hour"));
+  EXPECT_TRUE(PriceFaults({.worker_hour = 1e-9, .node_hour = 1e15}, meeting).empty());
+  EXPECT_TRUE(PriceFaults({.worker_hour = 1, .parameter_server_hour = 1}, served).empty());
+}
+
+TEST(TrainingPlanTest, ATrainingOfThousandsOfYearsHasNeitherEndNorCost) {
+  const TrainingPlan plan{.examples = INT64_MAX, .prices = MachinePrices{.worker_hour = 2}};
+  const TrainingForecast forecast = ForecastOf(plan, OfCollectives(4, 1), 100, 80, 120);
+  EXPECT_TRUE(std::isinf(forecast.seconds) && std::isinf(forecast.shortest_seconds));
+  EXPECT_FALSE(forecast.cost.has_value());
 }
 
 }  // namespace

@@ -83,6 +83,47 @@ TEST(ScoreTest, KeepingTheConstraintsComesBeforeEveryValue) {
   EXPECT_TRUE((Score{.value = 1.0006}.ClearlyAbove({.value = 1})));
 }
 
+// The best choice by score is the best of what is told, whatever fails.
+TEST(OutcomeTest, OfTwoChoicesTheScoresOrderIsThatOfTimeOrCost) {
+  int reversed = 0;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random({seed, 9});
+    RecommendationQuery query = Query();
+    query.examples = static_cast<int64_t>(1 + random.Below(100'000));
+    query.prices =
+        MachinePrices{.worker_hour = 1 + random.Unit(), .parameter_server_hour = random.Unit()};
+    query.failures = Failures{.worker_seconds_between = 1000 + 20'000 * random.Unit(),
+                              .checkpoint_seconds = 1 + 30 * random.Unit(),
+                              .restart_seconds = 100 * random.Unit()};
+    if (random.Below(2) == 0)
+      query.current = CurrentAllocation{
+          .workers = 3, .parameter_servers = 1, .rescale_seconds = 100 * random.Unit()};
+    const Choice a{static_cast<int32_t>(1 + random.Below(16)), 1};
+    const Choice b{static_cast<int32_t>(1 + random.Below(16)), 1};
+    const Pace of_a{.examples_per_second = 1 + 100 * random.Unit(),
+                    .one_worker_examples_per_second = 50};
+    const Pace of_b{.examples_per_second = 1 + 100 * random.Unit(),
+                    .one_worker_examples_per_second = 50};
+    for (const Objective objective : {Objective::kMinTime, Objective::kMinCost}) {
+      query.objective = objective;
+      const Weighing weighing(query);
+      const auto told = [&](const Choice& choice, const Pace& pace) {
+        const Outcome outcome = weighing.OutcomeOf(choice, pace);
+        return objective == Objective::kMinTime ? *outcome.duration_seconds : *outcome.cost;
+      };
+      EXPECT_EQ(weighing.ScoreOf(a, of_a) > weighing.ScoreOf(b, of_b),
+                told(a, of_a) < told(b, of_b));
+    }
+    query.objective = Objective::kMaxThroughput;
+    const Weighing fastest(query);
+    reversed += (fastest.ScoreOf(a, of_a) > fastest.ScoreOf(b, of_b)) !=
+                (*fastest.OutcomeOf(a, of_a).duration_seconds <
+                 *fastest.OutcomeOf(b, of_b).duration_seconds);
+  }
+  EXPECT_GT(reversed, 20) << "failures decide nothing here";
+}
+
 // So a bound on throughput is a bound on the score.
 TEST(OutcomeTest, MoreThroughputIsNeverWorse) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
@@ -99,6 +140,9 @@ TEST(OutcomeTest, MoreThroughputIsNeverWorse) {
     if (random.Below(2) == 0)
       query.current = CurrentAllocation{
           .workers = 3, .parameter_servers = 1, .rescale_seconds = 100 * random.Unit()};
+    if (random.Below(2) == 0)
+      query.failures =
+          Failures{.worker_seconds_between = 1000 * random.Unit() + 1, .checkpoint_seconds = 10};
     const Weighing weighing(query);
     const Choice choice{static_cast<int32_t>(1 + random.Below(5)), 1};
     const double less = 1 + 100 * random.Unit();

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+
+#include "tests/core/predict/example_profiles.h"
 
 namespace stepcast::recommendation_reason_test {
 namespace {
@@ -28,6 +31,7 @@ TEST(PlainWordsTest, TimesHaveTheUnitThatSuits) {
   EXPECT_EQ(TimeText(180), "3 min");
   EXPECT_EQ(TimeText(7200), "2 h");
   EXPECT_EQ(TimeText(4 * 86400), "4 d");
+  EXPECT_EQ(TimeText(HUGE_VAL), "more than 3,000 years");
 }
 
 Prediction Of(int32_t workers, double examples_per_second, double one_worker, double half_width) {
@@ -221,8 +225,8 @@ TEST(RecommendationReasonTest, SaysOfWhichNumbersOfAListOrOfManyWereLookedAt) {
 
 TEST(RecommendationReasonTest, ManyExamplesASecondHaveNoExponent) {
   EXPECT_THAT(Reason(Curve({13409.2, 20000, 19000}), 1, {.objective = Objective::kMaxThroughput}),
-              testing::AllOf(HasSubstr("2 workers give 20000 examples/s"),
-                             HasSubstr("falls, to 19000 examples/s")));
+              ::testing::AllOf(HasSubstr("2 workers give 20000 examples/s"),
+                               HasSubstr("falls, to 19000 examples/s")));
 }
 
 TEST(RecommendationReasonTest, SaysWhatOneMoreWouldChange) {
@@ -273,6 +277,38 @@ TEST(RecommendationReasonTest, InfeasibleNamesTheNearestChoiceAndWhatItLacks) {
       InfeasibleReasonFor({.query = query, .tried = {nearest}, .chosen = nearest, .ties = {}}),
       "No number of workers of 4 to 5 keeps min_scaling_efficiency 0.95: the nearest, 4 workers, "
       "has 0.7, which is 0.25 too little.");
+}
+
+// Of 1 to 9 workers 5 is the largest that divides a batch of 100 in two micro-batches.
+TEST(RecommendationReasonTest, TheLargestNumberIsOneThatDividesABatch) {
+  RecommendationQuery query{.objective = Objective::kMaxThroughput};
+  query.server_choices = {{.communication = AllReduce{.workers_per_node = 8}}};
+  query.max_workers = 9;
+  query.shared = SharedBatch::Of(testing::DownloadThenCompute(1000, 1000),
+                                 {.global_batch_size = 100, .accumulate = 2}, nullptr, {})
+                     .value();
+  std::vector<TriedChoice> curve = Curve({100, 180, 240, 300, 350});
+  curve.erase(curve.begin() + 2, curve.begin() + 4);
+  for (TriedChoice& tried : curve) tried.choice.parameter_servers = 0;
+  const std::string reason =
+      ReasonFor({.query = query, .tried = curve, .chosen = curve.back(), .ties = {}});
+  EXPECT_THAT(reason,
+              HasSubstr("5 is the largest number asked about that divides the global batch of 100 "
+                        "examples in 2 micro-batches and fills nodes of 8 or fits into one, and"));
+  EXPECT_THAT(reason, HasSubstr("5 workers, with 20 of the 100 examples of a step each, give"));
+  curve.back().prediction.devices = 10;
+  EXPECT_THAT(ReasonFor({.query = query, .tried = curve, .chosen = curve.back(), .ties = {}}),
+              HasSubstr("5 workers, replicas of 2 devices (10 in all), with 20 of the 100 examples "
+                        "of a step each, give"));
+}
+
+TEST(RecommendationReasonTest, WhatNeverEndsCostsNothingThatCouldBeTold) {
+  std::vector<TriedChoice> curve = Curve({100, 180});
+  curve[1].outcome = {.duration_seconds = HUGE_VAL, .cost = HUGE_VAL};
+  RecommendationQuery query{.objective = Objective::kMaxThroughput};
+  query.prices = MachinePrices{.worker_hour = 1};
+  EXPECT_THAT(Reason(curve, 1, query),
+              HasSubstr("; the remaining examples take more than 3,000 years; "));
 }
 
 }  // namespace

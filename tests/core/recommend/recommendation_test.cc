@@ -21,6 +21,7 @@ namespace stepcast::recommendation_test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -81,6 +82,44 @@ TEST(RecommendWorkersTest, AShortCurveIsTriedWhole) {
     EXPECT_NEAR(prediction.scaling_efficiency, 9.0 / (workers + 8), 1e-9);
   }
   EXPECT_EQ(recommendation.untried_gain_bound, 0);
+}
+
+// All eight are tried, and the least of what is told of them is chosen, but for a tie.
+TEST(RecommendWorkersTest, WithFailuresTheLeastExpectedTimeOrCostIsChosen) {
+  constexpr double kLossOfATie = 0.02;
+  int fewer = 0;
+  for (uint64_t seed = 0; seed < testing::Repetitions(60u); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed, 33});
+    const Profile profile = testing::NetworkProfile(seed, {.layers = 4, .steps = 1});
+    RecommendationDraft draft{
+        .max_workers = 8,
+        .examples = 1'000'000,
+        .prices = MachinePrices{.worker_hour = 1, .parameter_server_hour = 3 * random.Unit()},
+        .failures = Failures{.worker_seconds_between = 60 + 2000 * random.Unit(),
+                             .checkpoint_seconds = 1 + 20 * random.Unit(),
+                             .restart_seconds = 60}};
+    draft.objective = Objective::kMaxThroughput;
+    const int32_t most = Recommend(profile, draft).workers;
+    for (const Objective objective : {Objective::kMinTime, Objective::kMinCost}) {
+      draft.objective = objective;
+      const Recommendation found = Recommend(profile, draft);
+      ASSERT_EQ(found.frontier.size(), 8u);
+      double least = std::numeric_limits<double>::infinity();
+      double chosen = 0;
+      for (size_t i = 0; i < found.frontier.size(); ++i) {
+        const Outcome& outcome = found.outcomes[i];
+        const double told =
+            objective == Objective::kMinTime ? *outcome.duration_seconds : *outcome.cost;
+        least = std::min(least, told);
+        if (found.frontier[i].scenario.workers == found.workers) chosen = told;
+      }
+      EXPECT_GE(chosen, least);
+      EXPECT_LE(chosen, least / (1 - kLossOfATie));
+      fewer += objective == Objective::kMinTime && found.workers < most ? 1 : 0;
+    }
+  }
+  EXPECT_GT(fewer, static_cast<int>(testing::Repetitions(60u)) / 4);
 }
 
 TEST(RecommendWorkersTest, OfALongOneWhatCouldWinIsTriedInAscendingOrder) {
@@ -580,6 +619,15 @@ TEST(ResolveRecommendationTest, RefusesGoalsThatMakeNoSenseOrLackWhatTheyNeed) {
   EXPECT_THAT(fields({.objective = Objective::kMinCost, .prices = MachinePrices{}}),
               ElementsAre("prices"));
   EXPECT_THAT(fields({.objective = Objective::kMinCost, .prices = prices}), IsEmpty());
+  // No choice may cost nothing.
+  RecommendationDraft meeting{.objective = Objective::kMinCost,
+                              .prices = MachinePrices{.parameter_server_hour = 2}};
+  meeting.scenario.communication = AllReduceDraft{};
+  EXPECT_THAT(FaultFields(ResolveRecommendation(OneGradient(), meeting).status()),
+              ElementsAre("prices.parameter_server_hour"));
+  EXPECT_THAT(
+      fields({.objective = Objective::kMinCost, .prices = MachinePrices{.worker_hour = 1e-320}}),
+      ElementsAre("prices.worker_hour"));
   EXPECT_THAT(fields({.objective = Objective::kMinTime}), IsEmpty());
   EXPECT_THAT(fields({.deadline_seconds = 1}), ElementsAre("constraints.examples"));
   EXPECT_THAT(fields({.deadline_seconds = 0, .examples = 1}), ElementsAre("constraints.deadline"));

@@ -139,6 +139,24 @@ TEST(OptimizeJobTest, TheSameQuestionHasTheSameAnswer) {
     EXPECT_EQ(one.tensors[i].operations, other.tensors[i].operations);
 }
 
+// Gains and settling are of the same pairs of runs, with whatever is compared.
+TEST(OptimizeJobTest, HowSureItIsAgreesWithTheGainsThatAreTold) {
+  for (const char* model : {"resnet50", "vgg16", "resnet18"}) {
+    SCOPED_TRACE(model);
+    const StrategyAnswer answer = Optimized(Zoo(model), DraftOf(8, 2e-5));
+    double best = 0;
+    for (const ComparedStrategy& other : answer.compared) {
+      EXPECT_EQ(other.gain.confidence_interval.level, 0.95) << other.name;
+      if (other.name != "FOUND") best = std::max(best, other.gain.confidence_interval.upper);
+    }
+    EXPECT_LT(answer.settled.expected_loss, 0.001);
+    // What lies apart from all others is the best.
+    if (answer.gain.confidence_interval.lower > best) {
+      EXPECT_GT(answer.settled.probability_best, 0.9);
+    }
+  }
+}
+
 TEST(OptimizeJobTest, WhereNothingHelpsTheJobStaysAsItIs) {
   const ChainJob job{.lengths_ns = {50'000}, .gradient_bytes = {{100}}};
   const StrategyAnswer answer = Optimized(ProfileOf(job), DraftOf(2, 1e-6));

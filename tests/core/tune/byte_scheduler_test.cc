@@ -422,17 +422,17 @@ TEST(ByteSchedulerSimulationTest, AProfileThatDoesNotSayWhatUsesAParameterIsRefu
               draft.operations[0].parameter = "layer1/weights";
             }),
             "");
-  EXPECT_EQ(
-      fault_of([](ProfileDraft& draft) {
-        draft.operations.push_back({.name = "buffers",
-                                    .resource = Resource::kCollective,
-                                    .size_bytes = 5,
-                                    .collective = Collective::kBroadcast});
-        draft.steps[0].start_ns.push_back(0);
-        draft.steps[0].end_ns.push_back(0);
-      }),
-      "scenario.all_reduce.byte_scheduler: operations[4], \"buffers\", is not an ALL_REDUCE: only "
-      "gradients whose parameter the next forward pass uses go by priority");
+  EXPECT_EQ(fault_of([](ProfileDraft& draft) {
+              draft.operations.push_back({.name = "buffers",
+                                          .resource = Resource::kCollective,
+                                          .size_bytes = 5,
+                                          .collective = Collective::kBroadcast});
+              draft.steps[0].start_ns.push_back(0);
+              draft.steps[0].end_ns.push_back(0);
+            }),
+            "scenario.all_reduce.byte_scheduler: operations[4], \"buffers\", is not an ALL_REDUCE "
+            "of gradients: only "
+            "those whose parameter the next forward pass uses go by priority");
 }
 
 }  // namespace
