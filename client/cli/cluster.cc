@@ -198,7 +198,7 @@ absl::StatusOr<ordered_json> ParseTree(std::string_view json) {
     if (!fault.empty()) return Wrong(fault);
     return root;
   } catch (const ordered_json::parse_error& error) {
-    return Wrong(absl::StrCat("is not JSON at byte ", error.byte));
+    return Wrong(fault.empty() ? absl::StrCat("is not JSON at byte ", error.byte) : fault);
   } catch (const ordered_json::exception&) {
     return Wrong("has a number that is out of range");
   }

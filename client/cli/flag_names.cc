@@ -15,6 +15,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"scenario.workers", "--workers"},
     {"scenario.bandwidth_bytes_per_second", "--bandwidth"},
     {"scenario.bandwidth_is_measured", "--bandwidth-measured"},
+    {"scenario.bandwidth_is_measured", "--cluster"},
     {"scenario.other_traffic_fraction", "--other-traffic"},
     {"scenario.cluster", "--cluster"},
     {"scenario.pipeline", "--pipeline"},

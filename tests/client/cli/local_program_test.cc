@@ -441,7 +441,7 @@ TEST_F(LocalProgramTest, DiagnosesAJob) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["workers"].size(), 2);
-  EXPECT_EQ(json["whatIfs"].size() + json["leftOut"].size(), 9);
+  EXPECT_EQ(json["whatIfs"].size() + json["leftOut"].size(), 11);
   EXPECT_EQ(json["prediction"]["scenario"]["workers"], 2);
   const Outcome table = Run(command);
   EXPECT_EQ(table.exit_code, 0) << table.err;
