@@ -73,7 +73,7 @@ class ScenarioFlags {
   void DeclareCollectives(CLI::App& app);
   // Throws CLI::ValidationError where flags of both kinds of job were given.
   void CheckKind(const CLI::App& app) const;
-  // Likewise where a flag is of links that the job has not, or that make no difference.
+  // Throws the same where a flag is of links that the job has not, or that make no difference.
   void CheckPlaces(const CLI::App& app) const;
 
   v1::ParameterServers& servers() {

@@ -15,8 +15,8 @@ namespace stepcast {
 enum class LinkPlace : uint8_t { kBetweenNodes, kInsideNodes };
 
 // The scenario with links of one place `factor` times as fast, racks' with those between nodes.
-// Where collectives take measured times that place is no matter. REQUIRES: inside nodes: workers
-// meet in collectives.
+// Measured times of collectives stay as they are. REQUIRES: inside nodes: workers meet in
+// collectives.
 Scenario WithLinkRates(Scenario scenario, LinkPlace place, double factor);
 
 // The scenario with links between nodes half as fast.

@@ -44,7 +44,7 @@ struct WriteTerms {
   std::optional<ReplaceTerms> replace;  // none: what is there stays
 };
 
-// What a repetition of a request has again: the digest of its content and what its terms say.
+// The part of a request that its repetition has again: its content's digest, and its terms' words.
 std::string RequestDigest(const ProfileSummary& wanted, const WriteTerms& terms);
 // The row of a request that stored `stored`.
 RequestRow RowOf(const ProfileSummary& stored, const WriteTerms& terms);

@@ -71,7 +71,7 @@ struct ReplaceTerms {
   std::string etag;            // what is there must have it; empty: any
   bool allow_missing = false;  // stores the profile where there is none
   std::string request_id;      // as in Put
-  // What a repetition of the request must say again, besides the content: a digest; empty: nothing.
+  // The digest of what a repetition must say again besides the content; empty: nothing.
   std::string says;
 };
 

@@ -86,7 +86,7 @@ TEST(CertaintyTextTest, SaysWhatTheIntervalsAreOf) {
             "intervals: of the long run; of runs, with a run's chance and the model's error, 5.0% "
             "(as asked for)\n");
   EXPECT_EQ(Certainty({Sampled(8, 0, 0)}), "");
-  // Of the one with the most workers, wherever it stands.
+  // The row with the most workers counts, wherever it stands.
   EXPECT_EQ(Certainty({Sampled(8, 0.7, 0), Sampled(1, 0.7, 0)}), Certainty({Sampled(8, 0.7, 0)}));
 }
 

@@ -200,7 +200,7 @@ TEST(CollectiveBenchmarkTest, BrokenLinesAreNamed) {
   }
 }
 
-// As nccl-tests write it, of processes with so many GPUs each.
+// JSON of nccl-tests, of processes with so many GPUs each.
 std::string NcclJson(int processes, int gpus, const std::string& edits = "") {
   std::string devices;
   for (int p = 0; p < processes; ++p)
@@ -314,7 +314,7 @@ TEST(CollectiveBenchmarkTest, TablesOfSeveralTypesAreToldApart) {
       Told(ReadCollectiveBenchmark(floats + absl::StrReplaceAll(floats, {{"float", "half"}}), {})
                .status()),
       HasSubstr("give the tables of one type"));
-  // Where nothing is added up, all types take the same time.
+  // Kinds that add nothing up take the same time with all types.
   const auto measured = ReadCollectiveBenchmark(osu("Broadcast"), {});
   ASSERT_TRUE(measured.ok()) << measured.status();
   EXPECT_EQ(measured->size(), 2U);

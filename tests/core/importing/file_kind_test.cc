@@ -30,7 +30,7 @@ TEST(FileKindTest, EachKindIsKnownByItsFirstBytes) {
        FileKind::kPyTorchExecutionTrace},
       {"[{\"name\": \"PUSH\", \"ph\": \"X\", \"pid\": \"Comm.gradient_1\"",
        FileKind::kBytePsTimeline},
-      // What is read may name what is not.
+      // A file that is read may name a kind that is not.
       {"{\"schemaVersion\": 1, \"traceEvents\": [{\"name\": \"Comm.byteps.conv\"",
        FileKind::kPyTorchTrace},
       {"{\"traceEvents\": [{\"name\": \"process_name\", \"args\": {\"name\": \"gpu/0\"}}",

@@ -126,7 +126,7 @@ TEST(LayoutSearchTest, ALayoutWhoseDevicesWaitForEachOtherIsRefusedAlone) {
       EXPECT_EQ(refused.pipeline.schedule, PipelineSchedule::kInterleaved);
       EXPECT_EQ(refused.reason.rfind("PIPELINE_DEADLOCK: ", 0), 0) << refused.reason;
     }
-    // Where no other is left, the request fails as its simulation did: one device is too small.
+    // A request with no other layout fails as its simulation did: one device is too small.
     draft.schedules = {PipelineSchedule::kInterleaved};
     draft.devices = 2;
     draft.memory_bytes = 1'900'000'000;

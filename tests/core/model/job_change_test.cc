@@ -240,7 +240,7 @@ TEST(JobChangeTest, TheKindThatIsAskedForSaysWhetherGradientsAddUp) {
   }
 }
 
-// What servers and links of a recorded step took is in no micro-batch of its computation.
+// Times of servers and links of a recorded step are in no micro-batch of its computation.
 TEST(JobChangeTest, MicroBatchesOfARecordingWithServersAreItsComputation) {
   const Profile changed = Changed(Of(OfServers()), {.accumulate = 3});
   ASSERT_THAT(changed.operations(), SizeIs(5));

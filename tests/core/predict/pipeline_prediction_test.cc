@@ -277,7 +277,7 @@ TEST(PipelinePredictionTest, OneStageOfOneMicroBatchIsThePlainJob) {
       steps.push_back(plain_step);
     }
   }
-  // What is gathered after the optimizer is hidden by nothing.
+  // A gather after the optimizer is hidden by nothing.
   for (size_t i = 0; i < steps.size(); i += 3) {
     EXPECT_GT(steps[i + 1], steps[i]);
     EXPECT_EQ(steps[i + 2], steps[i + 1]);

@@ -157,7 +157,7 @@ TEST(SeriesTest, AThinnedSeriesHasTheSameStepsAtItsMarks) {
     const CompletionSeries thinned = Thinned(SeriesWith(seconds, 4));
     ASSERT_LT(thinned.marks().size(), 400u);
     EXPECT_GE(thinned.marks().size(), std::min<size_t>(200, seconds.size()));
-    // As many windows as are asked for, up to the steps that ended.
+    // Windows as many as are asked for, up to the steps that ended.
     EXPECT_EQ(SeriesOf(thinned, 1, 200).size(), std::min<size_t>(200, seconds.size()));
     const int64_t together = thinned.stride() / 4;
     for (size_t i = 0; i < thinned.marks().size(); ++i) {

@@ -91,7 +91,7 @@ TEST(TrainingPlanTest, DalysIntervalIsTheBest) {
                     .interval_seconds = std::nullopt};
   for (const int32_t workers : {1, 64, 1024, 8192}) {
     const double best = failures.IntervalOf(workers);
-    // Of so much work the last interval, which writes no checkpoint, is next to nothing.
+    // The last interval of so much work, which writes no checkpoint, is next to nothing.
     const double work = 1e4 * best;
     const double least = failures.ExpectedSeconds(work, workers);
     for (const double factor : {0.5, 0.8, 1.25, 2.0}) {

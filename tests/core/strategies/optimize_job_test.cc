@@ -150,7 +150,7 @@ TEST(OptimizeJobTest, HowSureItIsAgreesWithTheGainsThatAreTold) {
       if (other.name != "FOUND") best = std::max(best, other.gain.confidence_interval.upper);
     }
     EXPECT_LT(answer.settled.expected_loss, 0.001);
-    // What lies apart from all others is the best.
+    // A gain apart from all others is the best.
     if (answer.gain.confidence_interval.lower > best) {
       EXPECT_GT(answer.settled.probability_best, 0.9);
     }
