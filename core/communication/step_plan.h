@@ -87,15 +87,14 @@ inline StepPlan PlanOf(const Profile& profile) {
                       .members = {source}});
       continue;
     }
-    plan.push_back(
-        {.source = source,
-         .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
-                                                         : operation.collective,
-         .is_gradient = SumsGradients(operation) || operation.resource == Resource::kUplink,
-         .bytes = operation.size_bytes,
-         .stream = operation.stream,
-         .waiting_for = operation.waiting_for,
-         .members = {source}});
+    plan.push_back({.source = source,
+                    .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
+                                                                    : operation.collective,
+                    .is_gradient = IsGradient(operation),
+                    .bytes = operation.size_bytes,
+                    .stream = operation.stream,
+                    .waiting_for = operation.waiting_for,
+                    .members = {source}});
   }
   return plan;
 }

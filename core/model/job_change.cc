@@ -274,10 +274,9 @@ class Changer {
                     [](const Operation& operation) { return operation.pass == Pass::kOptimizer; });
     for (size_t i = 0; i < operations.size(); ++i) {
       // A sharded job's backward pass may wait for gradients that were reduced before it.
-      const bool sums = operations[i].resource == Resource::kUplink ||
-                        SumsGradients(operations[i]) ||
-                        (IsAcrossWorkers(operations[i]) && !knows_passes &&
-                         operations[i].collective == Collective::kReduceScatter);
+      const bool sums =
+          IsGradient(operations[i]) || (IsAcrossWorkers(operations[i]) && !knows_passes &&
+                                        operations[i].collective == Collective::kReduceScatter);
       if (operations[i].pass == Pass::kOptimizer || sums) open.push_back(i);
       for (const int32_t before : operations[i].waiting_for)
         followers[static_cast<size_t>(before)].push_back(i);

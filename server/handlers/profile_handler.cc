@@ -100,19 +100,16 @@ constexpr DraftField kDraftFields[] = {
     {"recording", TakeMember<&ProfileDraft::recording>},
 };
 
-bool Takes(const UpdateProfileCall& call, const DraftField& field) {
-  return call.fields.empty() ||
-         std::find(call.fields.begin(), call.fields.end(), field.name) != call.fields.end();
+bool Takes(const UpdateProfileCall& call, std::string_view field) {
+  return call.fields.empty() || absl::c_linear_search(call.fields, field);
 }
 
 // The digest of the names and labels that an update sets, which its content's digest leaves out.
 std::string DigestOfNames(const UpdateProfileCall& call, const ProfileDraft& draft) {
-  const auto sets = [&](std::string_view name) {
-    return call.fields.empty() || absl::c_linear_search(call.fields, name);
-  };
   std::string text;
-  if (sets("display_name")) absl::StrAppend(&text, draft.display_name.size(), draft.display_name);
-  if (!sets("labels")) return text.empty() ? text : Sha256Hex(text);
+  if (Takes(call, "display_name"))
+    absl::StrAppend(&text, draft.display_name.size(), draft.display_name);
+  if (!Takes(call, "labels")) return text.empty() ? text : Sha256Hex(text);
   for (const auto& [key, value] : draft.labels)
     absl::StrAppend(&text, ",", key.size(), key, value.size(), value);
   return Sha256Hex(absl::StrCat("labels", text));
@@ -172,7 +169,7 @@ absl::StatusOr<std::string> ProfileHandler::Complete(const UpdateProfileCall& ca
   const absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
   if (!profile.ok()) return profile.status();
   for (const DraftField& field : kDraftFields) {
-    if (!Takes(call, field)) field.take(draft, profile->content());
+    if (!Takes(call, field.name)) field.take(draft, profile->content());
   }
   return stored->summary.etag;
 }
@@ -193,8 +190,9 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Update(UpdateProfileCall call, Sto
   placement.allow_replace = true;
   placement.allow_missing = call.allow_missing;
   placement.says = DigestOfNames(call, call.profile->draft);
-  const bool takes_all = std::all_of(std::begin(kDraftFields), std::end(kDraftFields),
-                                     [&](const DraftField& field) { return Takes(call, field); });
+  const bool takes_all =
+      std::all_of(std::begin(kDraftFields), std::end(kDraftFields),
+                  [&](const DraftField& field) { return Takes(call, field.name); });
   for (int attempt = 1;; ++attempt) {
     placement.etag = call.etag;
     ProfileDraft draft = takes_all ? std::move(call.profile->draft) : call.profile->draft;
