@@ -105,10 +105,17 @@ absl::StatusOr<std::map<std::string, int32_t>> ParsePriorities(std::string_view 
   return priorities;
 }
 
-std::string PriorityText(const v1::TransferOrderResult& order) {
+absl::StatusOr<std::string> PriorityText(const v1::TransferOrderResult& order) {
   std::string text;
-  for (const v1::RankedTransfer& transfer : order.transfers())
-    absl::StrAppend(&text, transfer.name(), "\t", transfer.server_rank(), "\n");
+  for (const v1::RankedTransfer& transfer : order.transfers()) {
+    const std::string& name = transfer.name();
+    if (name.starts_with('#') || name.find('\n') != std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no line of a file of priorities can hold the name ", InQuotes(name),
+                       ": names of transfers may neither begin with # nor have ends of lines"));
+    }
+    absl::StrAppend(&text, name, "\t", transfer.server_rank(), "\n");
+  }
   return text;
 }
 

@@ -29,8 +29,8 @@ bool LooksLikeMeasurements(std::string_view text);
 absl::StatusOr<std::map<std::string, int32_t>> ParsePriorities(std::string_view text);
 // A text that ParsePriorities reads, in the order of the transfers: each with how many transfers
 // from the same server go before it, which is what TicTac's enforcement at the sender counts to
-// (SysML 2019, 5.1).
-std::string PriorityText(const v1::TransferOrderResult& order);
+// (SysML 2019, 5.1). Refused: a name that no line can hold.
+absl::StatusOr<std::string> PriorityText(const v1::TransferOrderResult& order);
 
 // The sizes of variables: lines `NAME BYTES`, blank ones and those that begin with # apart. BYTES
 // with a unit or without, as everywhere in the program. Refused: a name that is there twice.

@@ -3,7 +3,6 @@
 #include <CLI/Error.hpp>
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,9 +61,10 @@ class OrderQuestion : public Question {
                      kDefaultTransfers, ")"),
         [](const std::string& text) { return ParseCount(text); },
         [this](uint64_t count) { transfers_max_ = count; });
-    app->add_option("--save-priorities", save_,
-                    "Write the chosen order to this file, a line `name<TAB>priority` each, as "
-                    "TicTac enforces it and predict --priorities reads it")
+    app->add_option(
+           "--save-priorities", save_,
+           "Write the chosen order to this file (- is standard output), a line "
+           "`name<TAB>priority` each, as TicTac enforces it and predict --priorities reads it")
         ->type_name("FILE");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByService,
                       ScenarioFlags::Offsets::kAllowed);
@@ -99,9 +99,11 @@ class OrderQuestion : public Question {
   ExitCode Answer(const Session& session, const v1::StartJobRequest&,
                   const google::protobuf::Message& reply) const override {
     const auto& response = static_cast<const v1::OptimizeOrderResponse&>(reply);
-    if (!save_.empty() && !Save(response))
-      return session.Misused(absl::StrCat("cannot write ", save_));
-    return session.Answer(ToJson(response), [&] { return OrderText(response, transfers_max_); });
+    const v1::TransferOrderResult* const chosen = save_.empty() ? nullptr : ChosenOrder(response);
+    const absl::StatusOr<std::string> lines = chosen ? PriorityText(*chosen) : std::string();
+    if (!lines.ok()) return session.Misused(lines.status().message());
+    return session.AnswerWithFile(save_, *lines, ToJson(response),
+                                  [&] { return OrderText(response, transfers_max_); });
   }
 
  private:
@@ -112,14 +114,6 @@ class OrderQuestion : public Question {
         throw CLI::ValidationError("--method", std::string(method.status().message()));
       methods_.push_back(*method);
     }
-  }
-
-  bool Save(const v1::OptimizeOrderResponse& response) const {
-    std::ofstream file(save_, std::ios::binary | std::ios::trunc);
-    if (const v1::TransferOrderResult* const chosen = ChosenOrder(response))
-      file << PriorityText(*chosen);
-    file.close();
-    return !file.fail();
   }
 
   std::string profile_;

@@ -2,7 +2,6 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -158,7 +157,8 @@ class FitContentionCommand : public Command {
         });
     AddValueOption<double>(*app, "--level", "P", "Probability of the intervals (default 0.95)",
                            [this](double level) { level_ = level; });
-    app->add_option("--save", save_, "Write the constants to FILE, for tune --contention")
+    app->add_option("--save", save_,
+                    "Write the constants to FILE (- is standard output), for tune --contention")
         ->type_name("FILE");
     return app;
   }
@@ -182,9 +182,8 @@ class FitContentionCommand : public Command {
       return session.client.FitContention(request);
     }();
     if (!response.ok()) return session.Refused(response.status());
-    if (!save_.empty() && !Save(ToJson(response->contention())))
-      return session.Misused(absl::StrCat("cannot write ", save_));
-    return session.Answer(ToJson(*response), [&] { return ContentionFitText(*response, save_); });
+    return session.AnswerWithFile(save_, ToJson(response->contention()), ToJson(*response),
+                                  [&] { return ContentionFitText(*response, save_); });
   }
 
  private:
@@ -196,12 +195,6 @@ class FitContentionCommand : public Command {
     if (first != std::string::npos && (*text)[first] == '{')
       return InFile(path_, FromJson(*text, request));
     return ContentionTable(*text).ReadInto(request);
-  }
-
-  bool Save(const std::string& json) const {
-    std::ofstream file(save_, std::ios::binary | std::ios::trunc);
-    file << json << '\n';
-    return file.flush().good();
   }
 
   std::string path_;

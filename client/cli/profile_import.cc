@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -51,7 +50,8 @@ class ImportFlags {
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
     app.add_option("--save", save_,
-                   "Write the profile to this file, in proto JSON, and store nothing")
+                   "Write the profile to this file (- is standard output), in proto JSON, and "
+                   "store nothing")
         ->type_name("FILE");
     replace_.Declare(app);
     app.add_option(
@@ -116,15 +116,16 @@ class ImportFlags {
       }
       return code;
     }
-    if (!save_.empty() && !Save(ToJson(response->profile())))
-      return session.Misused(absl::StrCat("cannot write ", save_));
     // Of a long recording the JSON takes many times the memory of the import.
-    return session.Answer(session.output == OutputFormat::kJson ? ToJson(*response) : "", [&] {
+    const std::string json = session.output == OutputFormat::kJson ? ToJson(*response) : "";
+    const std::string saved = save_.empty() ? "" : ToJson(response->profile());
+    return session.AnswerWithFile(save_, saved, json, [&] {
       std::string text = ProfileText(response->profile());
       for (const std::string& note : response->notes())
         absl::StrAppend(&text, "note: ", note, "\n");
       if (response->has_recording()) text += RecordingText(response->recording());
-      if (!save_.empty()) absl::StrAppend(&text, "saved: ", save_, "\n");
+      if (!save_.empty() && save_ != kStandardOutput)
+        absl::StrAppend(&text, "saved: ", save_, "\n");
       return text;
     });
   }
@@ -164,13 +165,6 @@ class ImportFlags {
         throw CLI::ValidationError("--label", absl::StrCat("\"", text, "\" is not KEY=VALUE"));
       labels_[text.substr(0, equals)] = text.substr(equals + 1);
     }
-  }
-
-  bool Save(const std::string& json) const {
-    std::ofstream file(save_, std::ios::binary | std::ios::trunc);
-    file << json;
-    file.close();
-    return !file.fail();
   }
 
   std::string id_;

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -115,6 +116,14 @@ ExitCode Session::Refused(const absl::Status& status) const {
 ExitCode Session::Misused(std::string_view why) const {
   console.err << "error: " << Printable(why) << "\nRun with --help for more information.\n";
   return ExitCode::kMisused;
+}
+
+bool Session::Write(const std::string& path, const std::string& content) {
+  if (path.empty()) return true;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << content;
+  file.close();
+  return !file.fail();
 }
 
 std::string ErrorReport(const absl::Status& status, const TypedFlags& typed) {

@@ -39,6 +39,9 @@ struct Console {
   std::ostream* controls = nullptr;
 };
 
+// The file that is standard output, where a flag names one to write.
+inline constexpr char kStandardOutput[] = "-";
+
 enum class OutputFormat { kTable, kJson };
 
 struct Session {
@@ -58,10 +61,28 @@ struct Session {
     return console.out.flush() ? ExitCode::kDone
                                : Refused(absl::DataLossError("the answer could not be written"));
   }
+  // Answers with `content` in the file at `path` beside it. A path of "-" is standard output, and
+  // the answer in words goes to standard error then; its JSON would stand in the same place, which
+  // is misuse. An empty path is no file. Nothing else is answered if the file cannot be written.
+  template <typename Table>
+  ExitCode AnswerWithFile(const std::string& path, const std::string& content,
+                          const std::string& json, const Table& table) const {
+    const bool is_output = path == kStandardOutput;
+    if (is_output && output == OutputFormat::kJson)
+      return Misused("a file of - and the answer in JSON would both be standard output");
+    if (!is_output)
+      return Write(path, content) ? Answer(json, table) : Misused("cannot write " + path);
+    console.err << table();
+    return Answer(content, [&content] { return content; });
+  }
   // Reports why the service did not answer.
   ExitCode Refused(const absl::Status& status) const;
   // Reports what is wrong with the command.
   ExitCode Misused(std::string_view why) const;
+
+ private:
+  // The file at `path`, if that is not empty. False: it could not be written.
+  static bool Write(const std::string& path, const std::string& content);
 };
 
 // An error of the service, in lines for people: first `error: CODE: REASON: message`, then,

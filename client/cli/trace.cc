@@ -16,8 +16,6 @@ namespace stepcast::client {
 
 namespace {
 
-constexpr char kStandardOutput[] = "-";
-
 // The destination of a trace. A file is opened with the first piece, so that a refused request
 // leaves its content alone.
 class TraceFile {

@@ -35,8 +35,10 @@ struct ProfilePlacement {
   bool allow_replace = false;  // of what has the id
   std::string etag;            // with allow_replace: what that must have; empty: any
   bool allow_missing = true;   // with allow_replace
-  std::string says;            // with allow_replace: ReplaceTerms.says. Not of the request
-  std::string owner;           // the caller's name; empty: it has none. Not of the request
+  // With allow_replace: ReplaceTerms.says; none: the profile's names and labels. Not of the
+  // request.
+  std::optional<std::string> says;
+  std::string owner;  // the caller's name; empty: it has none. Not of the request
 
   friend bool operator==(const ProfilePlacement&, const ProfilePlacement&) = default;
 };

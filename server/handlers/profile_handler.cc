@@ -104,13 +104,14 @@ bool Takes(const UpdateProfileCall& call, std::string_view field) {
   return call.fields.empty() || absl::c_linear_search(call.fields, field);
 }
 
-// The digest of the names and labels that an update sets, which its content's digest leaves out.
-std::string DigestOfNames(const UpdateProfileCall& call, const ProfileDraft& draft) {
+// The digest of the names and labels that a replacement sets, which its content's digest leaves
+// out. Null: it does not set them. Nothing set: empty.
+std::string DigestOfNames(const std::string* display_name,
+                          const std::map<std::string, std::string>* labels) {
   std::string text;
-  if (Takes(call, "display_name"))
-    absl::StrAppend(&text, draft.display_name.size(), draft.display_name);
-  if (!Takes(call, "labels")) return text.empty() ? text : Sha256Hex(text);
-  for (const auto& [key, value] : draft.labels)
+  if (display_name != nullptr) absl::StrAppend(&text, display_name->size(), *display_name);
+  if (labels == nullptr) return text.empty() ? text : Sha256Hex(text);
+  for (const auto& [key, value] : *labels)
     absl::StrAppend(&text, ",", key.size(), key, value.size(), value);
   return Sha256Hex(absl::StrCat("labels", text));
 }
@@ -189,7 +190,9 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Update(UpdateProfileCall call, Sto
   placement.profile_id = *id;
   placement.allow_replace = true;
   placement.allow_missing = call.allow_missing;
-  placement.says = DigestOfNames(call, call.profile->draft);
+  const ProfileDraft& sent = call.profile->draft;
+  placement.says = DigestOfNames(Takes(call, "display_name") ? &sent.display_name : nullptr,
+                                 Takes(call, "labels") ? &sent.labels : nullptr);
   const bool takes_all =
       std::all_of(std::begin(kDraftFields), std::end(kDraftFields),
                   [&](const DraftField& field) { return Takes(call, field.name); });
@@ -288,10 +291,12 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile,
 
 absl::StatusOr<ProfileAnswer> ProfileHandler::Replace(const StoredProfile& profile,
                                                       const ProfilePlacement& placement) const {
+  // An upload sets both, though nothing of it says so.
+  const std::string names = DigestOfNames(&profile.summary.display_name, &profile.summary.labels);
   const ReplaceTerms terms{.etag = placement.etag,
                            .allow_missing = placement.allow_missing,
                            .request_id = placement.request_id,
-                           .says = placement.says};
+                           .says = placement.says.value_or(names)};
   if (placement.validate_only) return OnlyValidate(profile, {.replace = terms});
   absl::StatusOr<ProfileSummary> summary = store_.Replace(profile, terms);
   if (!summary.ok()) return NameSimilar(summary.status(), profile.summary.id, store_);

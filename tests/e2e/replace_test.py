@@ -112,6 +112,14 @@ class ReplaceTest(ServerTest):
         self.update(profile_pb2.Profile(name=NAME, labels={"team": "d"}), mask=["labels"])
         self.assertEqual(self.update(named(slower(display_name="one")), **named_once).etag, third.etag)
 
+    def test_a_repeated_upload_that_says_other_names_is_not_answered_as_done(self):
+        header = {"profile_id": "job", "allow_replace": True, "request_id": str(uuid.uuid4())}
+        first = self.upload(slower(labels={"team": "a"}), **header)
+        self.assertEqual(self.upload(slower(labels={"team": "a"}), **header), first)
+        details = self.refused(self.upload, slower(labels={"team": "b"}), **header)
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_ID_REUSED"))
+        self.assertEqual(self.get(view=store.BASIC), first)
+
     def test_of_updates_at_once_with_one_etag_one_wins(self):
         calls = [
             self.server.profiles.UpdateProfile.future(

@@ -37,9 +37,17 @@ TEST(PriorityFileTest, ReadsWhatItWrote) {
     transfers { name: "z" }
     transfers { name: "a" parameter_server: 1 }
     transfers { name: "m" rank: 1 server_rank: 1 })pb");
-  EXPECT_EQ(PriorityText(order), "z\t0\na\t0\nm\t1\n");
-  EXPECT_THAT(*ParsePriorities(PriorityText(order)),
+  EXPECT_EQ(*PriorityText(order), "z\t0\na\t0\nm\t1\n");
+  EXPECT_THAT(*ParsePriorities(*PriorityText(order)),
               ElementsAre(Pair("a", 0), Pair("m", 1), Pair("z", 0)));
+}
+
+TEST(PriorityFileTest, RefusesToWriteWhatItWouldReadAsSomethingElse) {
+  for (const char* name : {"#a", "a\n#b", "\n"}) {
+    v1::TransferOrderResult order;
+    order.add_transfers()->set_name(name);
+    EXPECT_FALSE(PriorityText(order).ok()) << name;
+  }
 }
 
 // The measurement of so many bytes that took so long.

@@ -161,6 +161,24 @@ TEST_F(LocalProgramTest, ASavedOrderCanBePredicted) {
       "EXPLICIT");
 }
 
+TEST_F(LocalProgramTest, AFileNamedByADashIsStandardOutput) {
+  const std::vector<std::string> order{"order", "--local",           tiny_, "--method",
+                                       "tac",   "--save-priorities", "-"};
+  const Outcome written = Run(order);
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_EQ(written.out, "recv\t0\n");
+  EXPECT_THAT(written.err, HasSubstr("makespan"));
+  const Outcome imported =
+      Run({"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save", "-"});
+  EXPECT_EQ(Json::parse(imported.out)["model"], "alexnet");
+  std::vector<std::string> twice = order;
+  twice.insert(twice.end(), {"--output", "json"});
+  const Outcome refused = Run(twice);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("would both be standard output"));
+  EXPECT_EQ(refused.out, "");
+}
+
 TEST_F(LocalProgramTest, RecommendsWithinItsBounds) {
   const Outcome outcome =
       Run({"recommend", "--local", tiny_, "--min-workers", "2", "--max-workers", "4", "--objective",
