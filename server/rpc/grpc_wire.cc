@@ -35,16 +35,15 @@ absl::Status Malformed(const google::protobuf::MessageLite& message) {
 }  // namespace
 
 absl::Status ParseMessage(const grpc::ByteBuffer& buffer, int64_t max_bytes,
-                          google::protobuf::MessageLite& message) {
+                          google::protobuf::MessageLite& message, const char* limit) {
   const auto size = static_cast<int64_t>(buffer.Length());
   if (size > max_bytes) {
-    return MakeError(absl::StatusCode::kInvalidArgument,
-                     absl::StrCat("a message of ", size,
-                                  " bytes is above the limit max_message_bytes = ", max_bytes),
-                     {.reason = "MESSAGE_TOO_LARGE",
-                      .metadata = {{"bytes", absl::StrCat(size)},
-                                   {"max_message_bytes", absl::StrCat(max_bytes)}},
-                      .quota_subject = "max_message_bytes"});
+    return MakeError(
+        absl::StatusCode::kInvalidArgument,
+        absl::StrCat("a message of ", size, " bytes is above the limit ", limit, " = ", max_bytes),
+        {.reason = "MESSAGE_TOO_LARGE",
+         .metadata = {{"bytes", absl::StrCat(size)}, {limit, absl::StrCat(max_bytes)}},
+         .quota_subject = limit});
   }
   grpc::ByteBuffer copy(buffer);  // of references; reading needs one that may change
   grpc::ProtoBufferReader reader(&copy);

@@ -15,11 +15,12 @@ namespace stepcast::server {
 // bounds them. OK for OK.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
-// Reads the message in a buffer. INVALID_ARGUMENT: reason MESSAGE_TOO_LARGE, with the limit as
-// quota subject, over `max_bytes`; reason REQUEST_MALFORMED if the bytes are no such message or are
-// nested deeper than any of the contract.
+// Reads the message in a buffer. INVALID_ARGUMENT: reason MESSAGE_TOO_LARGE over `max_bytes`, with
+// the limit's name, the server's option or another, as quota subject; reason REQUEST_MALFORMED if
+// the bytes are no such message or are nested deeper than any of the contract.
 absl::Status ParseMessage(const grpc::ByteBuffer& buffer, int64_t max_bytes,
-                          google::protobuf::MessageLite& message);
+                          google::protobuf::MessageLite& message,
+                          const char* limit = "max_message_bytes");
 
 // Replaces what the buffer holds. INTERNAL, reason REPLY_TOO_LARGE, if the message takes 2 GiB or
 // more, which no message may.

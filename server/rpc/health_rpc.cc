@@ -55,7 +55,8 @@ class HealthRpc::Service final : public HealthMethods {
                                   grpc::ByteBuffer* reply) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     health::HealthCheckRequest asked;
-    absl::Status status = ParseMessage(*request, kMaxHealthRequestBytes, asked);
+    absl::Status status =
+        ParseMessage(*request, kMaxHealthRequestBytes, asked, "health_request_bytes");
     if (status.ok() && services_.count(asked.service()) == 0)
       status = MakeError(absl::StatusCode::kNotFound,
                          Quoted(asked.service()) + " is not a service of this server",
@@ -69,7 +70,8 @@ class HealthRpc::Service final : public HealthMethods {
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* /*context*/,
                                                     const grpc::ByteBuffer* request) override {
     health::HealthCheckRequest asked;
-    const absl::Status parsed = ParseMessage(*request, kMaxHealthRequestBytes, asked);
+    const absl::Status parsed =
+        ParseMessage(*request, kMaxHealthRequestBytes, asked, "health_request_bytes");
     if (!parsed.ok()) return new Refusal(parsed);
     auto* watcher = new Watcher(*this, asked.service());
     MutexLock lock(mutex_);

@@ -167,7 +167,8 @@ class Conversation final : public Reactor {
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::OK);
     Request request;
-    const absl::Status status = ParseMessage(question_, kMaxQuestionBytes, request);
+    const absl::Status status =
+        ParseMessage(question_, kMaxQuestionBytes, request, "reflection_request_bytes");
     if (!status.ok()) return Finish(ToGrpcStatus(status));
     SetAnswer(AnswerReflection(request, reflected_.services));
     StartWrite(&answer_);

@@ -1,5 +1,6 @@
 #include "server/rpc/grpc_wire.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -93,6 +94,8 @@ TEST(MessageBufferTest, TheLimitItselfIsAllowed) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailsOf(status).reason, "MESSAGE_TOO_LARGE");
   EXPECT_EQ(DetailsOf(status).quota_subject, "max_message_bytes");
+  EXPECT_THAT(ParseMessage(BufferOf(bytes), size - 1, message, "question_bytes").message(),
+              testing::HasSubstr("the limit question_bytes = "));
 }
 
 TEST(MessageBufferTest, AnyBytesAreAMessageOrMalformed) {
