@@ -101,7 +101,7 @@ class OrderQuestion : public Question {
     const auto& response = static_cast<const v1::OptimizeOrderResponse&>(reply);
     const v1::TransferOrderResult* const chosen = save_.empty() ? nullptr : ChosenOrder(response);
     const absl::StatusOr<std::string> lines = chosen ? PriorityText(*chosen) : std::string();
-    if (!lines.ok()) return session.Misused(lines.status().message());
+    if (!lines.ok()) return session.Misused(std::string(lines.status().message()));
     return session.AnswerWithFile(save_, *lines, ToJson(response),
                                   [&] { return OrderText(response, transfers_max_); });
   }
