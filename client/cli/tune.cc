@@ -3,11 +3,13 @@
 #include <CLI/Error.hpp>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
@@ -277,13 +279,15 @@ std::string TuningText(const v1::OptimizeCommunicationResponse& response) {
                         ? "The advice changes with the number of workers.\n"
                         : "The first advice is as good for the other numbers of workers.\n");
   }
-  std::string left_out;
+  std::map<std::string, std::string> left_out;  // methods, by reason
   for (const v1::LeftOutMethod& method : response.left_out()) {
-    absl::StrAppend(&left_out, left_out.empty() ? "" : ", ",
-                    v1::OptimizeCommunicationRequest::Method_Name(method.method()));
+    const std::string& name = v1::OptimizeCommunicationRequest::Method_Name(method.method());
+    const bool names_itself = absl::StartsWith(method.reason(), name + " ");
+    std::string& names = left_out[method.reason().substr(names_itself ? name.size() + 1 : 0)];
+    absl::StrAppend(&names, names.empty() ? "" : ", ", name);
   }
-  if (!left_out.empty())
-    absl::StrAppend(&text, "not tried: ", left_out, " (--output json says why)\n");
+  for (const auto& [reason, names] : left_out)
+    absl::StrAppend(&text, "not tried: ", names, ": ", reason, "\n");
   text += AssumptionsText(response.assumptions());
   for (const v1::Warning& warning : response.warnings())
     absl::StrAppend(&text, "warning: ", warning.message(), "\n");

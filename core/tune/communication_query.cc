@@ -72,6 +72,20 @@ std::string WhyNot(TuningMethod method, const Profile& profile, const Scenario& 
   return "";
 }
 
+// The reason why a method is tried only where it is named. Steps that go on beside the next one are
+// simulated worker by worker, in whatever order their updates come.
+std::string WhyOnlyByName(TuningMethod method, const Profile& profile, const Scenario& scenario) {
+  if (method != TuningMethod::kByteScheduler) return "";
+  constexpr int64_t kMostPieces = 50'000;  // of all workers; seconds of simulation
+  constexpr int64_t kPieceBytes = 4'000'000;
+  auto pieces = static_cast<int64_t>(profile.operations().size());
+  for (const Operation& operation : profile.operations())
+    pieces += operation.size_bytes / kPieceBytes;
+  if (pieces <= kMostPieces / scenario.workers) return "";
+  return absl::StrCat("BYTESCHEDULER takes long with ", scenario.workers, " workers of ", pieces,
+                      " operations and pieces: it is tried where methods name it");
+}
+
 void CheckMethods(const TuningDraft& draft, const Profile& profile, const Scenario& scenario,
                   RequestFaults& faults) {
   for (size_t i = 0; i < draft.methods.size(); ++i) {
@@ -323,6 +337,8 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
   if (query.methods.empty()) {
     for (const TuningMethod method : kAllMethods) {
       std::string why = WhyNot(method, profile, query.scenarios.front());
+      for (size_t i = 0; i < query.scenarios.size() && why.empty(); ++i)
+        why = WhyOnlyByName(method, profile, query.scenarios[i]);
       if (why.empty()) {
         query.methods.push_back(method);
       } else {

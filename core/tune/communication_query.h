@@ -36,7 +36,7 @@ enum class TuningMethod : uint8_t {
 // "DDP_BUCKETS".
 const char* NameOf(TuningMethod method);
 
-// A method that was not asked for by name, and cannot be asked about such a job.
+// A method that was not asked for by name, and cannot be asked about such a job, or takes long.
 struct LeftOutMethod {
   TuningMethod method = TuningMethod::kAsRecorded;
   std::string reason;

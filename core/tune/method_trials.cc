@@ -28,9 +28,12 @@ constexpr int64_t kCreditPartitions[] = {1, 2, 16};
 
 // Gradients of which every grouping is simulated: 2^(n-1) of them.
 constexpr size_t kExhaustiveGradients = 9;
-// Rounds of a search over more gradients, and groupings that are simulated in each.
+// Rounds of a search over more gradients, and groupings that are simulated in each: fewer of more
+// than kManyWorkers, of which each takes as much longer.
 constexpr int kSearchRounds = 12;
 constexpr size_t kTriesOfARound = 24;
+constexpr size_t kLeastTriesOfARound = 4;
+constexpr int32_t kManyWorkers = 256;
 // The length of a chain over that of the best so far, beyond which a grouping is not simulated.
 constexpr double kChainMargin = 1.05;
 
@@ -434,7 +437,8 @@ class MethodTrials {
       if (promised <= kChainMargin * end) promising.emplace_back(promised, std::move(neighbour));
     }
     std::sort(promising.begin(), promising.end());
-    promising.resize(std::min(promising.size(), kTriesOfARound));
+    const size_t tries = kTriesOfARound * kManyWorkers / std::max(scenario_.workers, kManyWorkers);
+    promising.resize(std::min(promising.size(), std::max(tries, kLeastTriesOfARound)));
     std::vector<std::vector<int32_t>> neighbours;
     neighbours.reserve(promising.size());
     for (auto& [promised, neighbour] : promising) neighbours.push_back(std::move(neighbour));

@@ -83,13 +83,19 @@ TEST(TuningTextTest, ALongSettingHasALineAndWhatWasNotTriedIsNamed) {
   v1::OptimizeCommunicationResponse reply = TwoMethods();
   const std::string setting = "bucket_cap_mb_list=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]";
   reply.mutable_strategies(1)->set_setting(setting);
-  reply.add_left_out()->set_method(v1::OptimizeCommunicationRequest::HOROVOD);
-  reply.add_left_out()->set_method(v1::OptimizeCommunicationRequest::LIBRA);
+  const auto leave_out = [&](v1::OptimizeCommunicationRequest::Method method, const char* why) {
+    v1::LeftOutMethod& left_out = *reply.add_left_out();
+    left_out.set_method(method);
+    left_out.set_reason(why);
+  };
+  leave_out(v1::OptimizeCommunicationRequest::LIBRA_M, "LIBRA_M needs contention");
+  leave_out(v1::OptimizeCommunicationRequest::LIBRA, "LIBRA needs contention");
+  leave_out(v1::OptimizeCommunicationRequest::HOROVOD, "the groups are fixed");
   EXPECT_THAT(TuningText(reply),
               HasSubstr("  bucket_cap_mb_list=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,1...\n"));
   EXPECT_THAT(TuningText(reply), HasSubstr("\nset: " + setting + "\n"));
-  EXPECT_THAT(TuningText(reply),
-              HasSubstr("\nnot tried: HOROVOD, LIBRA (--output json says why)\nwarning: "));
+  EXPECT_THAT(TuningText(reply), HasSubstr("\nnot tried: LIBRA_M, LIBRA: needs contention\n"
+                                           "not tried: HOROVOD: the groups are fixed\nwarning: "));
 }
 
 TEST(TuningTextTest, AnEmptyReplyIsShownToo) { EXPECT_THAT(TuningText({}), HasSubstr("method")); }

@@ -12,13 +12,17 @@
 #include "core/base/random.h"
 #include "core/model/training_graph.h"
 #include "core/predict/throughput.h"
+#include "core/tune/communication_query.h"
 #include "tests/core/tune/layered_byte_scheduler.h"
 
 namespace stepcast::byte_scheduler_test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using Order = PartitionSchedule::Order;
 
@@ -395,6 +399,31 @@ TEST(ByteSchedulerSimulationTest, AnOptimizerOfAllIsSharedByTheBytes) {
                                          .partition_bytes = 2000,
                                          .byte_scheduler = ByteSchedulerDraft{.credit_bytes = 1}}),
               13.6e-6, 2e-12);
+}
+
+// 600 pieces of 4,000,000 bytes, and 16 operations, of each worker.
+TEST(ByteSchedulerSimulationTest, SoManyWorkersAreTriedOnlyWhereTheyAreAskedFor) {
+  const std::vector<ScheduledLayer> layers(
+      4, {.forward_seconds = 0.1, .backward_seconds = 0.2, .bytes = 600'000'000});
+  const Profile profile = TrainingOf(layers, 1000);
+  const auto resolved = [&](int32_t workers, std::vector<TuningMethod> methods) {
+    return ResolveTuning(profile, {.scenario = {.communication = AllReduceDraft{}},
+                                   .worker_counts = {2, workers},
+                                   .methods = std::move(methods)})
+        .value();
+  };
+  const TuningQuery few = resolved(16, {});
+  EXPECT_THAT(few.methods, Contains(TuningMethod::kByteScheduler));
+  const TuningQuery many = resolved(2048, {});
+  EXPECT_THAT(many.methods, Not(Contains(TuningMethod::kByteScheduler)));
+  EXPECT_THAT(many.methods, Contains(TuningMethod::kSearch));
+  const auto left_out = std::find_if(
+      many.left_out.begin(), many.left_out.end(),
+      [](const LeftOutMethod& each) { return each.method == TuningMethod::kByteScheduler; });
+  ASSERT_NE(left_out, many.left_out.end());
+  EXPECT_THAT(left_out->reason, HasSubstr("BYTESCHEDULER takes long with 2048 workers"));
+  EXPECT_THAT(resolved(2048, {TuningMethod::kByteScheduler}).methods,
+              ElementsAre(TuningMethod::kByteScheduler));
 }
 
 TEST(ByteSchedulerSimulationTest, AProfileThatDoesNotSayWhatUsesAParameterIsRefusedByName) {
