@@ -536,6 +536,20 @@ class BrowserTest(ServerTest):
                 self.assertEqual([len(numbers_in(cell)) for cell in row[2:]], [1, 1, 2, 2] if 64 % int(row[0]) == 0 else [0] * 4)
             self.assertIn("Assumed: Forward and backward take", visit["text"])
 
+    def test_the_memory_of_a_device_stands_beside_the_job(self):
+        upload(self.server, ALL_REDUCE, "reduces")
+        (predicted,) = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile="profiles/reduces", worker_counts=[2])).predictions
+        memory = predicted.memory
+        self.assertGreater(memory.gradient_bytes, 0)
+        (visit,) = self.look(f"http://{self.server.http_address}{BASE}reduces?workers=2", once=True)["visits"]
+        ((lower, total, parts),) = re.findall(r"· (at least )?([\d,.]+ \w+) of memory a device: ([^·\n]+)", visit["text"])
+        size_of = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+        (gradients,) = re.findall(r"gradients ([\d,.]+ \w+)", parts)
+        for shown, exact in ((total, memory.total_bytes), (gradients, memory.gradient_bytes)):
+            number, unit = shown.split()
+            self.assertAlmostEqual(float(number.replace(",", "")) * size_of[unit], exact, delta=0.0006 * exact)
+        self.assertEqual(("kept for the backward pass" in parts, bool(lower)), (memory.HasField("kept_bytes"), not memory.HasField("kept_bytes")))
+
     def test_an_order_that_slows_the_job_down_is_advised_against(self):
         upload(self.server, recorded("resnet50_16"), "resnet")
         (visit,) = self.look(f"http://{self.server.http_address}{BASE}resnet?workers=1-2", once=True)["visits"]

@@ -147,7 +147,15 @@ function about(subject) {
   const {profile} = subject;
   return [profile.model && profile.model !== subject.label ? profile.model : '', profile.framework, `${plural((profile.batchSize ?? 1) * (subject.chosen.scenario.pipeline?.microBatches ?? 1), 'example')} a worker and step`,
     subject.isPipeline ? layoutText(subject.chosen.scenario.pipeline) : subject.isAllReduce ? 'gradients meet in all-reduces' : `${plural(subject.chosen.scenario.parameterServers?.servers ?? 1, 'parameter server')}`,
-    formatRate(subject.chosen.scenario.bandwidthBytesPerSecond ?? 0)].filter(Boolean).join(' · ');
+    formatRate(subject.chosen.scenario.bandwidthBytesPerSecond ?? 0), memoryText(subject.chosen.memory)].filter(Boolean).join(' · ');
+}
+
+// The memory of one device at the chosen number of workers; nothing where no part of it is known.
+function memoryText(memory) {
+  if (!memory) return '';
+  const parts = [['parameters', memory.parameterBytes], ['gradients', memory.gradientBytes], ['optimizer', memory.optimizerBytes], ['kept for the backward pass', memory.keptBytes]];
+  const known = parts.filter(([, bytes]) => Number(bytes ?? 0) > 0).map(([name, bytes]) => `${name} ${formatBytes(Number(bytes))}`);
+  return `${memory.keptBytes === undefined ? 'at least ' : ''}${formatBytes(Number(memory.totalBytes ?? 0))} of memory a device: ${known.join(', ')}`;
 }
 
 // What a sentence of the service says, closed.
