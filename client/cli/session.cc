@@ -133,7 +133,9 @@ std::string ErrorReport(const absl::Status& status, const TypedFlags& typed) {
   const bool has_more = left_out != details.metadata.end();
   const bool repeats = !details.violations.empty() && Repeats(message, details.violations.front());
   for (FieldViolation& violation : details.violations) {
-    const bool is_missing = !typed.empty() && absl::StartsWith(violation.description, "unset, ");
+    const bool is_missing =
+        !typed.empty() && (absl::StartsWith(violation.description, "unset, ") ||
+                           absl::StartsWith(violation.description, "not given, "));
     violation.field = is_missing ? FlagToGive(violation.field) : FieldText(violation.field, typed);
     violation.description = DescriptionText(violation.description, typed);
   }

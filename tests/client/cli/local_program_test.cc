@@ -161,6 +161,20 @@ TEST_F(LocalProgramTest, ASavedOrderCanBePredicted) {
       "EXPLICIT");
 }
 
+TEST_F(LocalProgramTest, WhatIsMissingIsNamedByItsFlag) {
+  const std::string saved = directory_.Path("alexnet.json");
+  ASSERT_EQ(Run({"--local", "profile", "zoo", "alexnet", "--all-reduce", "--bandwidth", "1Gbit/s",
+                 "--save", saved})
+                .exit_code,
+            0);
+  for (const auto& [flag, missing] : {std::pair("--workers-per-node", "--intra-bandwidth"),
+                                      std::pair("--workers-per-rack", "--rack-bandwidth")}) {
+    const Outcome outcome = Run({"--local", "predict", saved, "--workers", "8", flag, "4"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(absl::StrCat(missing, ": not given, and ")));
+  }
+}
+
 TEST_F(LocalProgramTest, AFileNamedByADashIsStandardOutput) {
   const std::vector<std::string> order{"order", "--local",           tiny_, "--method",
                                        "tac",   "--save-priorities", "-"};
