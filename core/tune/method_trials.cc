@@ -28,12 +28,11 @@ constexpr int64_t kCreditPartitions[] = {1, 2, 16};
 
 // Gradients of which every grouping is simulated: 2^(n-1) of them.
 constexpr size_t kExhaustiveGradients = 9;
-// Rounds of a search over more gradients, and groupings that are simulated in each: fewer of more
-// than kManyWorkers, of which each takes as much longer.
+// Rounds of a search over more gradients, and groupings that are simulated in each: fewer of many
+// workers, of which each takes longer.
 constexpr int kSearchRounds = 12;
 constexpr size_t kTriesOfARound = 24;
-constexpr size_t kLeastTriesOfARound = 4;
-constexpr int32_t kManyWorkers = 256;
+constexpr int32_t kManyWorkers = 512;
 // The length of a chain over that of the best so far, beyond which a grouping is not simulated.
 constexpr double kChainMargin = 1.05;
 
@@ -255,10 +254,6 @@ class MethodTrials {
     return {.sizes_bytes = made_.chain->BytesOf(counts), .rule = std::nullopt};
   }
 
-  absl::StatusOr<std::optional<size_t>> TryGroups(const std::vector<int32_t>& counts) {
-    return Try(BucketsOf(counts));
-  }
-
   // Tries the scenario, and runs it. None: in its groups a collective would wait for itself.
   absl::StatusOr<std::optional<size_t>> Run(const Scenario& scenario) {
     absl::StatusOr<std::optional<size_t>> index = TryScenario(scenario);
@@ -370,7 +365,7 @@ class MethodTrials {
         tried.push_back(at->second);
         continue;
       }
-      absl::StatusOr<std::optional<size_t>> index = TryGroups(counts);
+      absl::StatusOr<std::optional<size_t>> index = Try(BucketsOf(counts));
       if (!index.ok()) return index;
       at->second = *index;
       if (index->has_value()) groups_of_[**index] = counts;
@@ -437,8 +432,8 @@ class MethodTrials {
       if (promised <= kChainMargin * end) promising.emplace_back(promised, std::move(neighbour));
     }
     std::sort(promising.begin(), promising.end());
-    const size_t tries = kTriesOfARound * kManyWorkers / std::max(scenario_.workers, kManyWorkers);
-    promising.resize(std::min(promising.size(), std::max(tries, kLeastTriesOfARound)));
+    promising.resize(
+        std::min(promising.size(), kTriesOfARound / (1 + Index(scenario_.workers / kManyWorkers))));
     std::vector<std::vector<int32_t>> neighbours;
     neighbours.reserve(promising.size());
     for (auto& [promised, neighbour] : promising) neighbours.push_back(std::move(neighbour));

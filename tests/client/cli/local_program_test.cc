@@ -171,7 +171,7 @@ TEST_F(LocalProgramTest, WhatIsMissingIsNamedByItsFlag) {
                                       std::pair("--workers-per-rack", "--rack-bandwidth")}) {
     const Outcome outcome = Run({"--local", "predict", saved, "--workers", "8", flag, "4"});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr(absl::StrCat(missing, ": not given, and ")));
+    EXPECT_THAT(outcome.err, HasSubstr(std::string(missing) + ": not given, and "));
   }
 }
 
