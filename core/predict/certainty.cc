@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <cstddef>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
@@ -14,17 +15,26 @@ namespace stepcast {
 namespace {
 
 struct MeasuredError {
-  const char* kind;
+  std::string_view kind;
   double fraction;
   const char* source;
 };
 
 constexpr int32_t kMinDegrees = 3;
 
-// By JobKind, and behind them pipelines whose stages were recorded one by one.
 constexpr MeasuredError kMeasuredErrors[] = {
 #include "core/predict/model_errors.inc"
 };
+
+// The row of that name, which must be there for this to compile.
+consteval size_t RowOf(std::string_view kind) {
+  size_t row = 0;
+  while (kMeasuredErrors[row].kind != kind) ++row;
+  return row;
+}
+constexpr size_t kRowByJobKind[] = {RowOf("parameter servers"), RowOf("all-reduce"),
+                                    RowOf("pipelines")};
+constexpr size_t kRecordedStages = RowOf("recorded stages");
 
 // Half-width of the interval of the logarithm of throughput.
 double HalfWidthOf(const StepModel& model, const Sensitivity& sensitivity, int32_t more_steps,
@@ -49,9 +59,9 @@ InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, 
 }
 
 ModelError MeasuredModelError(const Scenario& scenario, bool has_recorded_stages) {
-  const MeasuredError& measured = has_recorded_stages
-                                      ? kMeasuredErrors[std::size(kMeasuredErrors) - 1]
-                                      : kMeasuredErrors[static_cast<size_t>(scenario.kind())];
+  const MeasuredError& measured =
+      kMeasuredErrors[has_recorded_stages ? kRecordedStages
+                                          : kRowByJobKind[static_cast<size_t>(scenario.kind())]];
   ModelError error{.fraction = measured.fraction, .source = measured.source};
   if (scenario.sums())
     error.source = absl::StrCat("none of servers that sum is measured; of others: ", error.source);
