@@ -1,5 +1,6 @@
 #include "core/base/student_t.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
@@ -42,6 +43,25 @@ MeanInterval StudentT(const std::vector<double>& values, double level) {
   return {
       .mean = mean,
       .half_width = StudentTQuantile(static_cast<int>(values.size()) - 1, level) * standard_error};
+}
+
+double PairedRatio::lower() const { return ratio * std::exp(-half_width); }
+double PairedRatio::upper() const { return ratio * std::exp(half_width); }
+
+PairedRatio RatioOfPairs(const std::vector<double>& with, const std::vector<double>& without,
+                         double level) {
+  const size_t pairs = std::min(with.size(), without.size());
+  double sum_with = 0;
+  double sum_without = 0;
+  for (size_t i = 0; i < pairs; ++i) {
+    sum_with += with[i];
+    sum_without += without[i];
+  }
+  std::vector<double> departures;
+  for (size_t i = 0; i < pairs; ++i)
+    departures.push_back(static_cast<double>(pairs) *
+                         (with[i] / sum_with - without[i] / sum_without));
+  return {.ratio = sum_with / sum_without, .half_width = StudentT(departures, level).half_width};
 }
 
 }  // namespace stepcast

@@ -18,4 +18,19 @@ double StudentTQuantile(int degrees, double level);
 // REQUIRES: !values.empty(), 0 < level < 1.
 MeanInterval StudentT(const std::vector<double>& values, double level);
 
+// The ratio of the means of values in pairs, and Student's t interval of its logarithm, by what
+// each pair departs from that ratio (the delta method). Of one pair the interval has no width.
+struct PairedRatio {
+  double ratio = 1;
+  double half_width = 0;  // of the logarithm
+
+  double lower() const;
+  double upper() const;
+};
+
+// The first values of both are the pairs, as many as the shorter one has. REQUIRES: one at least,
+// all above 0; 0 < level < 1.
+PairedRatio RatioOfPairs(const std::vector<double>& with, const std::vector<double>& without,
+                         double level);
+
 }  // namespace stepcast

@@ -146,23 +146,30 @@ class Diagnostician {
   void AddAnswer(const std::vector<double>& before, const PointSet& points, WhatIf change,
                  size_t index) {
     const double level = query_.options.confidence_level;
-    const MeanInterval ratio = RatioOf(points.RunsOf(index), before, level);
-    diagnosis_.what_ifs.push_back({.change = change,
-                                   .prediction = points.Summarize(index),
-                                   .ratio = ratio.mean,
-                                   .ratio_interval = {.lower = ratio.mean - ratio.half_width,
-                                                      .upper = ratio.mean + ratio.half_width,
-                                                      .level = level}});
+    // Of pairs of runs with the same random choices.
+    const PairedRatio paired = RatioOfPairs(points.RunsOf(index), before, level);
+    diagnosis_.what_ifs.push_back(
+        {.change = change,
+         .prediction = points.Summarize(index),
+         .ratio = paired.ratio,
+         .ratio_interval = {.lower = paired.lower(), .upper = paired.upper(), .level = level}});
   }
 
-  // As a prediction does, unless the changes as they were simulated in full name another.
+  // As a prediction does, unless the changes as they were simulated in full name another, or a gain
+  // that its few runs did not tell.
   void NameTheBottleneck() {
     std::vector<ResourceGain> gains;
     for (const WhatIfAnswer& answer : diagnosis_.what_ifs)
       gains.push_back({.change = answer.change, .gain = answer.ratio - 1});
     const std::optional<ResourceGain> greatest = GreatestGain(gains);
+    if (!greatest.has_value()) return;
     const std::optional<ResourceGain>& named = diagnosis_.prediction.bottleneck_gain;
-    if (greatest.has_value() && (!named.has_value() || named->change != greatest->change))
+    const auto is_told = [&](const WhatIfAnswer& answer) {
+      return answer.change == greatest->change && answer.ratio_interval.lower <= 1 + named->gain &&
+             1 + named->gain <= answer.ratio_interval.upper;
+    };
+    if (!named.has_value() || named->change != greatest->change ||
+        std::none_of(diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(), is_told))
       NameBottleneck(*greatest, diagnosis_.prediction);
   }
 
@@ -241,11 +248,16 @@ class Diagnostician {
   }
 
   absl::Status FollowPath() {
+    // Steps vary as those of the prediction, so that waiting for the slowest worker is on the path.
     const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
-        RankedGraph::Make(profile_, query_.scenario, stop_);
+        RankedGraph::Make(profile_, query_.scenario, stop_,
+                          query_.options.step_variation == StepSource::kModelled
+                              ? std::make_shared<const Worlds>(profile_)
+                              : nullptr);
     if (!ranked.ok()) return ranked.status();
     const JobGraph job = (*ranked)->JobOf(query_.scenario);
     RunOptions options = RunOptionsOf(profile_, query_.scenario, query_.options, 0);
+    options.scaling = (*ranked)->scaling();
     const int64_t of_step =
         std::max<int64_t>(1, job.programs.front()->chunk_count() * job.workers());
     const auto most = static_cast<int32_t>(

@@ -114,14 +114,13 @@ class PipelineDiagnostician {
     const double step = static_cast<double>(made.prediction.scenario.ExamplesPerStep(profile_)) /
                         static_cast<double>(query_.scenario.ExamplesPerStep(profile_));
     const double level = query_.options.confidence_level;
-    const MeanInterval ratio = RatioOf(made.runs, before, level);
+    const PairedRatio paired = RatioOfPairs(made.runs, before, level);
     diagnosis_.what_ifs.push_back(
         {.change = change,
          .prediction = std::move(made.prediction),
-         .ratio = step * ratio.mean,
-         .ratio_interval = {.lower = step * (ratio.mean - ratio.half_width),
-                            .upper = step * (ratio.mean + ratio.half_width),
-                            .level = level}});
+         .ratio = step * paired.ratio,
+         .ratio_interval = {
+             .lower = step * paired.lower(), .upper = step * paired.upper(), .level = level}});
   }
 
   ChangedPipeline ChangeBy(WhatIf change, const JobChanges& changes) const {

@@ -10,6 +10,7 @@
 
 #include "core/base/quoted.h"
 #include "core/base/student_t.h"
+#include "core/model/step_model.h"
 
 namespace stepcast {
 
@@ -146,13 +147,19 @@ std::string NameOf(const Profile& profile) {
   return name.empty() ? "" : absl::StrCat(" (", Quoted(name), ")");
 }
 
+// The relative error of a recording's mean, the prior's steps counted, at that probability.
+double ErrorOfMean(const StepModel& model, double level) {
+  return StudentTQuantile(std::max(model.degrees, 3), level) * model.MeanError(model.steps);
+}
+
 std::string ToldOf(const Profile& profile, const Profile& second, double batch_size, double ratio,
                    double factor) {
   const MeanInterval own = StudentT(ComputationNs(profile), 0.95);
   const MeanInterval other = StudentT(ComputationNs(second), 0.95);
   // The error of 1 + ratio (other / own - 1).
   const double error = std::abs(ratio) * (other.mean / own.mean) *
-                       std::hypot(own.half_width / own.mean, other.half_width / other.mean);
+                       std::hypot(ErrorOfMean(StepModelOf(profile, StepPart::kWorkers), 0.95),
+                                  ErrorOfMean(StepModelOf(second, StepPart::kWorkers), 0.95));
   const double recorded = profile.batch_size();
   const double growing = (other.mean / own.mean - 1) * recorded /
                          (static_cast<double>(second.batch_size()) - recorded);
@@ -210,6 +217,13 @@ BatchGrowth GrowthByTwoRecordings(const Profile& profile, const Profile& second,
   for (size_t i = 0; i < own.size(); ++i) {
     const bool is_computed = profile.operations()[i].resource == Resource::kWorker;
     if (is_computed && (other[i] < 0 || own[i] == 0)) growth.factors[i] = growth.all;
+  }
+  // By own + ratio (other - own), of the computations of both.
+  if (growth.all > 0) {
+    const StepModel of_second = StepModelOf(second, StepPart::kWorkers);
+    growth.mean = {.of_first = std::abs(1 - ratio) / growth.all,
+                   .error_of_second = std::abs(growth.all - 1 + ratio) / growth.all *
+                                      of_second.MeanError(of_second.steps)};
   }
   growth.told = ToldOf(profile, second, batch_size, ratio, growth.all);
   return growth;

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/fault_list.h"
+#include "core/model/job_change.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
@@ -18,6 +19,7 @@ namespace stepcast {
 struct BatchGrowth {
   std::vector<double> factors;  // not below 0; of what no worker computes 1
   double all = 1;               // of all computations together
+  DrawnMean mean;               // of the time of all computations
   std::string told;             // a sentence on both recordings, with the interval of `all`
 };
 

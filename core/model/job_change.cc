@@ -45,6 +45,7 @@ class Changer {
     return changed->WithChange(std::make_shared<const AppliedChange>(
         AppliedChange{.change = change_,
                       .told = std::move(told_),
+                      .mean = mean_,
                       .recorded_operations = static_cast<int32_t>(profile_.operations().size())}));
   }
 
@@ -141,6 +142,7 @@ class Changer {
     if (second_ != nullptr) {
       BatchGrowth told = GrowthByTwoRecordings(profile_, *second_, *change_.batch_size);
       factors_ = std::move(told.factors);
+      mean_ = told.mean;
       Tell("second_profile", absl::StrFormat("computation x %.3g", told.all), std::move(told.told));
     } else {
       const double fixed = change_.fixed_fraction.value_or(0);
@@ -334,6 +336,7 @@ class Changer {
   ProfileDraft draft_;
   std::vector<double> factors_;  // by operation
   std::vector<Assumption> told_;
+  DrawnMean mean_;
   FaultList faults_;
 };
 

@@ -53,10 +53,18 @@ struct Assumption {
   friend bool operator==(const Assumption&, const Assumption&) = default;
 };
 
+// A mean that two recordings draw: how far the relative error of the first one's mean is in it, and
+// what the second one's mean adds, the standard error of a logarithm.
+struct DrawnMean {
+  double of_first = 1;
+  double error_of_second = 0;
+};
+
 // A change, and what it rests on.
 struct AppliedChange {
   JobChange change;
   std::vector<Assumption> told;
+  DrawnMean mean;  // of what workers compute in a step
   // The operations that were recorded; those behind them are of micro-batches that were added.
   int32_t recorded_operations = 0;
 };

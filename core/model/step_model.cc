@@ -58,12 +58,15 @@ double CommonShare(const std::vector<std::vector<double>>& logarithms, double va
 double StepModel::deviation() const { return std::hypot(own_deviation, common_deviation); }
 
 double StepModel::MeanError(int32_t of_steps) const {
-  return deviation() / std::sqrt(static_cast<double>(of_steps));
+  return std::hypot(mean.of_first * deviation() / std::sqrt(static_cast<double>(of_steps)),
+                    mean.error_of_second);
 }
 
 StepModel StepModelOf(const Profile& profile, StepPart part) {
   StepModel model{.degrees = StepModel::kPriorSteps,
                   .steps = static_cast<int32_t>(profile.steps().size())};
+  if (part == StepPart::kWorkers && profile.change() != nullptr)
+    model.mean = profile.change()->mean;
   double squares = 0;
   bool computes = false;
   for (int32_t worker = 0; worker < profile.recorded_workers(); ++worker) {

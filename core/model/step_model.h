@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/model/job_change.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
@@ -28,9 +29,11 @@ struct StepModel {
   double common_deviation = 0;
   int32_t degrees = 0;  // of freedom of their estimate, those of the prior included
   int32_t steps = 0;    // recorded
+  DrawnMean mean;       // of workers whose batch is another than the recorded one
 
   double deviation() const;
-  // The standard error of the logarithm of the mean of so many recorded steps.
+  // The standard error of the logarithm of the mean of so many recorded steps, and of what another
+  // recording adds.
   double MeanError(int32_t of_steps) const;
 };
 

@@ -350,8 +350,8 @@ absl::Status PointSet::RunChanges(const std::vector<ChangeInFull>& changes, Stop
     if (absl::Status status = RunPairs(all, most, stop, executor); !status.ok()) return status;
   }
   for (const Pairs& pairs : all) {
-    const double ratio = RatioOf(pairs.with, RunsOf(pairs.change.search->point), 0.95).mean;
-    pairs.change.search->bottleneck.AddInFull(pairs.change.change, ratio - 1);
+    const PairedRatio paired = RatioOfPairs(pairs.with, RunsOf(pairs.change.search->point), 0.95);
+    pairs.change.search->bottleneck.AddInFull(pairs.change.change, paired.ratio - 1);
   }
   return absl::OkStatus();
 }
@@ -368,8 +368,7 @@ absl::Status PointSet::RunPairs(std::vector<Pairs>& all, int32_t most, StopCheck
     const Replications& without = entries_[pairs.change.search->point].Known();
     const auto done = static_cast<int32_t>(pairs.with.size());
     if (done > 1) {
-      const MeanInterval ratio = RatioOf(pairs.with, without.Runs(), 0.95);
-      if (ratio.half_width <= kAgreeingPairs * ratio.mean) continue;
+      if (RatioOfPairs(pairs.with, without.Runs(), 0.95).half_width <= kAgreeingPairs) continue;
     }
     for (int32_t i = done; i < std::min(most, without.done()); ++i)
       runs.push_back({.pairs = &pairs, .index = i, .made = absl::CancelledError("not begun")});
@@ -452,14 +451,6 @@ SimulationStatistics PointSet::Statistics() const {
   statistics.simulated_operations += short_operations_;
   statistics.recalled_runs = recalled_runs_;
   return statistics;
-}
-
-MeanInterval RatioOf(const std::vector<double>& with, const std::vector<double>& without,
-                     double level) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(with.size(), without.size()); ++i)
-    ratios.push_back(with[i] / without[i]);
-  return StudentT(ratios, level);
 }
 
 }  // namespace stepcast

@@ -169,9 +169,4 @@ class PointSet {
   int64_t short_operations_ = 0;  // of runs of changes
 };
 
-// Of steps per second over what they are without a change, mean over pairs of runs with the same
-// random choices.
-MeanInterval RatioOf(const std::vector<double>& with, const std::vector<double>& without,
-                     double level);
-
 }  // namespace stepcast

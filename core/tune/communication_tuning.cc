@@ -309,23 +309,17 @@ std::vector<Warning> WarningsOf(const std::vector<Tuning>& tunings) {
 
 Gain GainOf(const std::vector<double>& runs, const std::vector<double>& others, const Interval& own,
             const Interval& of_others, double confidence_level) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(runs.size(), others.size()); ++i)
-    ratios.push_back(runs[i] / others[i]);
-  const MeanInterval ratio = StudentT(ratios, confidence_level);
-  Gain gain{.mean = ratio.mean - 1,
-            .confidence_interval = {.lower = ratio.mean - ratio.half_width - 1,
-                                    .upper = ratio.mean + ratio.half_width - 1,
-                                    .level = confidence_level}};
+  PairedRatio paired = RatioOfPairs(runs, others, confidence_level);
   // One run says of its own chance what its batches do.
-  if (ratios.size() == 1 && own.lower > 0 && of_others.lower > 0) {
-    const double half_width =
+  if (std::min(runs.size(), others.size()) == 1 && own.lower > 0 && of_others.lower > 0) {
+    paired.half_width =
         std::hypot(std::log(own.upper / own.lower), std::log(of_others.upper / of_others.lower)) /
         2;
-    gain.confidence_interval = {.lower = ratio.mean * std::exp(-half_width) - 1,
-                                .upper = ratio.mean * std::exp(half_width) - 1,
-                                .level = confidence_level};
   }
+  Gain gain{
+      .mean = paired.ratio - 1,
+      .confidence_interval = {
+          .lower = paired.lower() - 1, .upper = paired.upper() - 1, .level = confidence_level}};
   gain.is_none = std::abs(gain.mean) < kLeastGain ||
                  (gain.confidence_interval.lower <= 0 && gain.confidence_interval.upper >= 0);
   return gain;

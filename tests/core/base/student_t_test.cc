@@ -72,5 +72,24 @@ TEST(DistributionsTest, NoDoubleMakesThemThrow) {
   EXPECT_EQ(NormalQuantile(1), Limits::infinity());
 }
 
+TEST(RatioOfPairsTest, IsTheRatioOfTheMeansWhateverThePairs) {
+  // One pair of another regime: the mean of the ratios would be 2.75.
+  const std::vector<double> with = {100, 100, 90};
+  const std::vector<double> without = {80, 80, 20};
+  const PairedRatio paired = RatioOfPairs(with, without, 0.95);
+  EXPECT_DOUBLE_EQ(paired.ratio, 290.0 / 180.0);
+  EXPECT_DOUBLE_EQ(paired.lower() * paired.upper(), paired.ratio * paired.ratio);
+  EXPECT_GT(paired.lower(), 0);
+  // Departures 3 (with / 290 - without / 180), by hand: -0.29885, -0.29885, 0.59770.
+  EXPECT_NEAR(paired.half_width, 4.302653 * 0.517624 / std::sqrt(3.0), 1e-4);
+}
+
+TEST(RatioOfPairsTest, TakesAsManyPairsAsThereAre) {
+  const PairedRatio paired = RatioOfPairs({2, 4}, {1, 2, 100}, 0.95);
+  EXPECT_DOUBLE_EQ(paired.ratio, 2);
+  EXPECT_NEAR(paired.half_width, 0, 1e-15) << "every pair says the same";
+  EXPECT_EQ(RatioOfPairs({3}, {2}, 0.95).half_width, 0);
+}
+
 }  // namespace
 }  // namespace stepcast::student_t_test

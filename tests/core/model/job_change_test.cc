@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/model/assumptions.h"
 #include "core/model/scenario.h"
+#include "core/model/step_model.h"
 
 namespace stepcast::job_change_test {
 namespace {
@@ -285,6 +289,42 @@ TEST(JobChangeTest, ARecordingOfAnotherJobIsNoSecondOne) {
   ASSERT_THAT(FieldsOf(refused), ElementsAre("second_profile"));
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("stranger"));
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("attention"));
+}
+
+// The scatter of the means that two short recordings draw, over many pairs of them, is the error
+// that is told of one pair; far beyond both it is many times that of a recording alone.
+TEST(JobChangeTest, TheErrorOfAMeanDrawnFromTwoRecordingsIsTheirScatter) {
+  constexpr int kPairs = 800;
+  constexpr double kDeviation = 0.08;
+  const auto recorded = [](Random& random, int32_t batch) {
+    std::vector<std::pair<int64_t, int64_t>> steps;
+    for (int step = 0; step < 4; ++step) {
+      const double ms = 1e5 * (1 + batch / 32.0) * std::exp(kDeviation * random.Normal());
+      steps.emplace_back(std::llround(ms / 4), std::llround(ms * 3 / 4));
+    }
+    return Of(Training(batch, steps));
+  };
+  std::map<int32_t, double> errors;
+  for (const int32_t batch : {16, 32, 48, 64, 128, 512}) {
+    double told = 0;
+    double squares = 0;
+    for (uint64_t seed = 0; seed < kPairs; ++seed) {
+      Random random({seed});
+      const Profile first = recorded(random, 32);
+      const Profile second = recorded(random, 64);
+      const Profile changed = Changed(first, {.batch_size = batch}, &second);
+      const StepModel model = StepModelOf(changed, StepPart::kWorkers);
+      told += std::pow(model.MeanError(model.steps), 2) / kPairs;
+      double mean = 0;
+      for (size_t step = 0; step < 4; ++step)
+        mean += static_cast<double>(NsOf(changed, 0, step) + NsOf(changed, 1, step)) / 4;
+      squares += std::pow(std::log(mean / (1e5 * kMs * (1 + batch / 32.0))), 2) / kPairs;
+    }
+    errors[batch] = std::sqrt(told);
+    EXPECT_NEAR(std::sqrt(told / squares), 1, 0.15) << batch;
+  }
+  EXPECT_LT(errors[48], errors[32]) << "between both their errors cancel";
+  EXPECT_GT(errors[512], 2.5 * errors[64]);
 }
 
 TEST(JobChangeTest, ALargerBatchThatIsFasterIsTold) {
