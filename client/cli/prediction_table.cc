@@ -415,7 +415,6 @@ std::string MoneyText(double amount, const std::string& currency) {
   return absl::StrCat(NumberText(amount), currency.empty() ? "" : " ", currency);
 }
 
-// The table of time and money; empty where no plan was asked about.
 std::string ForecastText(const Predictions& predictions) {
   const auto any = [&](auto has) {
     return std::any_of(predictions.begin(), predictions.end(), [&](const v1::Prediction& one) {

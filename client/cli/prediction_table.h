@@ -37,6 +37,8 @@ std::string RegimesText(const v1::Prediction& prediction);
 // A line with the memory of one device, as far as it is known, of the first and of the last where
 // they differ; empty: nothing is known.
 std::string MemoryText(const Predictions& predictions);
+// The table of time and money; empty where no plan was asked about.
+std::string ForecastText(const Predictions& predictions);
 
 // What was assumed, each once: a line of the kind of job, where it is not the recorded one, and one
 // of all else, `assumed: latency 25us (--latency), ...`, with the flags that say it. Empty:

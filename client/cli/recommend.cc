@@ -232,8 +232,9 @@ std::string RecommendationText(const v1::RecommendWorkersResponse& response) {
                              : "";
   Predictions chosen;
   if (response.workers() > 0) *chosen.Add() = response.prediction();
-  return absl::StrCat(first, "\n\n", table.Text(), Legend(response), close, MemoryText(chosen),
-                      AssumptionsText(response.frontier()), WarningsText(response.frontier()));
+  return absl::StrCat(first, "\n\n", table.Text(), Legend(response), close, ForecastText(chosen),
+                      MemoryText(chosen), AssumptionsText(response.frontier()),
+                      WarningsText(response.frontier()));
 }
 
 std::unique_ptr<Question> MakeRecommendQuestion() { return std::make_unique<RecommendQuestion>(); }

@@ -321,6 +321,13 @@ std::string Remaining(const ReasonFacts& facts) {
   std::string text = "; the remaining examples take " + TimeText(*outcome.duration_seconds);
   if (outcome.cost.has_value() && *outcome.duration_seconds <= kLongestTrainingSeconds)
     absl::StrAppend(&text, " and cost ", Money(facts.query, *outcome.cost));
+  if (facts.query.failures.has_value() && *outcome.duration_seconds <= kLongestTrainingSeconds) {
+    const int32_t workers = facts.chosen.choice.workers;
+    absl::StrAppendFormat(
+        &text, ", with %.3g failures that are expected and a checkpoint every %s",
+        *outcome.duration_seconds * workers / facts.query.failures->worker_seconds_between,
+        TimeText(facts.query.failures->IntervalOf(workers)));
+  }
   return text;
 }
 

@@ -87,7 +87,14 @@ class TrainingPlanTest(ServerTest):
         ask = lambda: self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))  # noqa: E731
         plain = hours(ask().duration)
         request["failures"] = {"worker_mean_time_between": "36000s", "checkpoint_time": "60s"}
-        self.assertGreater(hours(ask().duration), 1.05 * plain)
+        failing = ask()
+        self.assertGreater(hours(failing.duration), 1.05 * plain)
+        # What they are and what they cost is told, as of a prediction.
+        forecast = failing.prediction.forecast
+        self.assertAlmostEqual(hours(forecast.duration), plain, delta=1e-6 * plain)
+        self.assertAlmostEqual(hours(forecast.expected_duration), hours(failing.duration), delta=1e-6 * plain)
+        self.assertAlmostEqual(forecast.expected_failures, hours(failing.duration) * 2 / 10, delta=1e-3)
+        self.assertIn(f"with {forecast.expected_failures:.3g} failures that are expected and a checkpoint every ", failing.reason)
         request["constraints"]["deadline"] = f"{round(3600 * 1.02 * plain)}s"
         self.assertIn("deadline", ask().infeasible_reason)
         del request["failures"]
