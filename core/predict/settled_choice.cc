@@ -55,8 +55,10 @@ Alternative AlternativeOf(const Prediction& prediction, std::vector<double> runs
           .runs = std::move(runs)};
 }
 
-Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen) {
+Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen,
+                   double no_difference) {
   const Alternative& best = alternatives[chosen];
+  const double as_good = no_difference * std::abs(best.value);
   Settled settled;
   for (size_t i = 0; i < alternatives.size(); ++i) {
     const auto is_known = [&](const Alternative& other) { return AreOne(other, alternatives[i]); };
@@ -68,11 +70,11 @@ Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen) 
     const double z = ahead / deviation;
     // Without a deviation, an end, or a number nothing is left to chance.
     if (!std::isfinite(ahead) || !std::isfinite(z)) {
-      if (other > best.value || std::isnan(best.value)) settled.probability_best = 0;
+      if (other > best.value + as_good || std::isnan(best.value)) settled.probability_best = 0;
       if (std::isfinite(ahead)) settled.expected_loss += std::max(0.0, -ahead);
       continue;
     }
-    settled.probability_best *= NormalCdf(z);
+    settled.probability_best *= NormalCdf((ahead + as_good) / deviation);
     settled.expected_loss += deviation * (NormalDensity(z) - z * NormalCdf(-z));
   }
   if (settled.expected_loss > 0) {

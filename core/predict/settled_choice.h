@@ -22,7 +22,7 @@ struct Alternative {
 };
 
 struct Settled {
-  double probability_best = 1;  // that no other is better
+  double probability_best = 1;  // that no other is better by more than what makes no difference
   // The sum of what the others are expected to be better by, as a share of the chosen value.
   double expected_loss = 0;
 };
@@ -32,8 +32,10 @@ double DeviationOf(const Interval& interval);
 // The alternative of a prediction, by its steps per second. `runs`: as of Alternative.
 Alternative AlternativeOf(const Prediction& prediction, std::vector<double> runs = {});
 
-// REQUIRES: chosen < alternatives.size().
-Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen);
+// `no_difference`: the share of its value by which another may be better and the chosen one is as
+// good, for it was chosen by another rule. REQUIRES: chosen < alternatives.size().
+Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen,
+                   double no_difference = 0);
 
 // The probability that each is the best, by drawing all. Their sum is 1; empty for none.
 std::vector<double> ProbabilitiesOfBest(const std::vector<Alternative>& alternatives,

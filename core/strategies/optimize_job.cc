@@ -68,7 +68,7 @@ class StrategyAdviser {
     const bool fits = plan_->pass == MemoryPass::kNone;
     if (fits) all.push_back(AlternativeOf(answer_.as_recorded, base_runs_));
     if (all.empty()) return {};
-    return HowSettled(all, all.size() - (fits && !answer_.keeps_as_recorded ? 2 : 1));
+    return HowSettled(all, all.size() - (fits && !answer_.keeps_as_recorded ? 2 : 1), kLeastGain);
   }
 
   absl::Status SimulateAsRecorded() {

@@ -62,8 +62,8 @@ class TuningWriter {
     const double bytes_seconds =
         tried_.chain != nullptr ? tried_.chain->LeastSecondsOfAll(query_.allocation.threads) : 0;
     std::vector<size_t> indices;
-    for (const auto& [method, index] : tried_.found) {
-      if (!points_.HasRun(index)) continue;
+    const auto describe = [&](TuningMethod method, size_t index) {
+      if (!points_.HasRun(index)) return;
       TunedStrategy& strategy = tuning.strategies.emplace_back();
       indices.push_back(index);
       strategy.method = method;
@@ -84,7 +84,15 @@ class TuningWriter {
               ? std::max(base.collectives->computation_seconds, bytes_seconds)
               : tuning.lower_bound_seconds;
       strategy.gap = strategy.prediction.step_time.mean / strategy.lower_bound_seconds - 1;
-    }
+    };
+    for (const auto& [method, index] : tried_.found) describe(method, index);
+    // What there is, where nothing that was asked for is as fast.
+    if (!tuning.strategies.empty() &&
+        std::none_of(tuning.strategies.begin(), tuning.strategies.end(),
+                     [](const TunedStrategy& strategy) {
+                       return CanBeChosen(strategy) && strategy.gain.mean >= 0;
+                     }))
+      describe(TuningMethod::kAsRecorded, tried_.base);
     if (std::none_of(tuning.strategies.begin(), tuning.strategies.end(), CanBeChosen))
       return TimeBudgetSpent();
     tuning.curve = std::move(tried_.curve);
@@ -253,7 +261,7 @@ class TuningWriter {
       alternatives.push_back(
           AlternativeOf(tuning.strategies[i].prediction, tuning.strategies[i].runs));
     const auto chosen_at = std::find(real.begin(), real.end(), tuning.chosen) - real.begin();
-    tuning.settled = HowSettled(alternatives, static_cast<size_t>(chosen_at));
+    tuning.settled = HowSettled(alternatives, static_cast<size_t>(chosen_at), kLeastGain);
     const TunedStrategy& chosen = tuning.strategies[tuning.chosen];
     if (chosen.gain.is_none) {
       const bool stays = chosen.method == TuningMethod::kAsRecorded;

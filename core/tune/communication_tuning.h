@@ -74,7 +74,8 @@ struct TunedStrategy {
 // The advice for one number of workers.
 struct Tuning {
   int32_t workers = 0;
-  // One a method, as asked for. kAsRecorded is simulated even if it was not asked for.
+  // One a method, as asked for. kAsRecorded is simulated even if it was not asked for, and is the
+  // last one where no other is as fast.
   std::vector<TunedStrategy> strategies;
   size_t chosen = 0;   // of strategies
   Settled settled;     // that the chosen one is the fastest of them
