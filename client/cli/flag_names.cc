@@ -255,13 +255,21 @@ std::string DescriptionText(std::string_view description, const TypedFlags& type
     std::string_view shown = word;
     // Words that are not names of fields have neither underscore nor dot; a name may be of the part
     // at hand.
-    for (const char* part : {"", "scenario.", "scenario.all_reduce.", "scenario.parameter_servers.",
-                             "options.", "constraints."}) {
+    std::string named;
+    for (const char* part :
+         {"", "scenario.", "scenario.change.", "scenario.all_reduce.",
+          "scenario.parameter_servers.", "options.", "constraints.", "prices."}) {
       if (word.find_first_of("_.") == std::string_view::npos) break;
       const std::string path = absl::StrCat(part, std::string(word));
       const std::optional<Typed> found = FlagOf(path, typed);
-      if (found.has_value() && found->rest.empty()) shown = found->flag;
+      if (found.has_value() && found->rest.empty()) {
+        named = found->flag;
+        break;
+      }
+      // A field that no flag has set is one that a flag could set.
+      if (named.empty() && !typed.empty() && FlagToGive(path) != path) named = FlagToGive(path);
     }
+    if (!named.empty()) shown = named;
     text.append(shown);
   }
   return text;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -251,8 +252,16 @@ void PlanFlags::Declare(CLI::App& app) {
       });
   CLI::Option* const dataset = add(int64_t{}, "--dataset", "N", "Examples of an epoch",
                                    [this](int64_t count) { dataset_ = count; });
-  epochs->excludes(examples)->needs(dataset)->check(CLI::PositiveNumber);
-  dataset->needs(epochs)->check(CLI::PositiveNumber);
+  const CLI::Validator above_zero(
+      [](const std::string& text) {
+        double number = 0;
+        return absl::SimpleAtod(text, &number) && number > 0
+                   ? ""
+                   : absl::StrCat("\"", text, "\" is not a number above 0");
+      },
+      "");
+  epochs->excludes(examples)->needs(dataset)->check(above_zero);
+  dataset->needs(epochs)->check(above_zero);
   add(double{}, "--worker-hour", "AMOUNT", "What a worker costs an hour",
       [this](double amount) { plan_.set_worker_hour(amount); });
   add(double{}, "--server-hour", "AMOUNT", "What a parameter server costs an hour",

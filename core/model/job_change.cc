@@ -129,11 +129,11 @@ class Changer {
     const char* const field = change_.batch_size.has_value()   ? "batch_size"
                               : change_.accumulate.has_value() ? "accumulate"
                                                                : "compute_speed_factor";
-    return FaultsError(
-        "JOB_CHANGE_INVALID",
-        {{.field = field,
-          .description = absl::StrCat("a step of the changed job would take ", ns / 1e9,
-                                      " s, above the limit max_step_ns = ", most_ns)}});
+    return FaultsError("JOB_CHANGE_INVALID",
+                       {{.field = field,
+                         .description = absl::StrCat("a step of the changed job would take ",
+                                                     ns / 1e9, " s, above the limit of a step, ",
+                                                     most_ns / 1'000'000'000, " s")}});
   }
 
   void ChangeBatch() {

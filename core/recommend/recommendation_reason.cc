@@ -93,7 +93,7 @@ std::vector<std::string> ConstraintTexts(const RecommendationQuery& query) {
     texts.push_back("the deadline of " + TimeText(*query.deadline_seconds));
   if (query.budget.has_value()) texts.push_back("the budget of " + Money(query, *query.budget));
   if (query.min_scaling_efficiency > 0)
-    texts.push_back(absl::StrFormat("min_scaling_efficiency %g", query.min_scaling_efficiency));
+    texts.push_back(absl::StrFormat("a scaling efficiency of %g", query.min_scaling_efficiency));
   return texts;
 }
 

@@ -45,7 +45,7 @@ class RecommendTest(ServerTest):
             ({}, {"min_workers": 3, "max_workers": 6}, edges.AT_SMALLEST_ASKED, "3 is the smallest number asked about"),
             ({}, {"min_workers": 3, "max_workers": 3}, edges.ONLY_CHOICE, "the only number asked about;"),
             ({}, {"worker_counts": [5]}, edges.ONLY_CHOICE, "the only number asked about;"),
-            ({}, {"min_workers": 2, "max_workers": 4, "min_scaling_efficiency": 0.65}, edges.ONLY_FEASIBLE, "of the 3 tried no other keeps min_scaling_efficiency 0.65"),
+            ({}, {"min_workers": 2, "max_workers": 4, "min_scaling_efficiency": 0.65}, edges.ONLY_FEASIBLE, "of the 3 tried no other keeps a scaling efficiency of 0.65"),
             ({}, {"max_workers": 4}, edges.CHOICE_EDGE_UNSPECIFIED, "of 1 to 4;"),
             ({}, {"worker_counts": [8, 1, 2, 2]}, edges.CHOICE_EDGE_UNSPECIFIED, "of 1, 2 and 8;"),
             ({"objective": "MIN_TIME"}, {"max_workers": 3, "examples": 1000 * batch, "deadline": "28s"}, edges.ONLY_FEASIBLE, "3 is the largest number asked about"),

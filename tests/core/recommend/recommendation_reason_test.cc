@@ -102,7 +102,7 @@ TEST(RecommendationReasonTest, SaysWhatIsAsGoodWithinTheIntervals) {
 TEST(RecommendationReasonTest, SaysWhichConstraintNarrowedTheChoice) {
   EXPECT_THAT(Reason(Curve({100, 180, 190}), 1,
                      {.objective = Objective::kMaxThroughput, .min_scaling_efficiency = 0.8}),
-              HasSubstr("the highest throughput of 1 to 3 that keep min_scaling_efficiency 0.8;"));
+              HasSubstr("the highest throughput of 1 to 3 that keep a scaling efficiency of 0.8;"));
 }
 
 TEST(RecommendationReasonTest, OneWorkerIsSingularAndNotComparedWithItself) {
@@ -166,7 +166,7 @@ TEST(RecommendationReasonTest, AnOnlyNumberIsNotComparedAndNamesWhatItKeeps) {
   EXPECT_THAT(
       Reason(curve, 0, {.min_workers = 2, .deadline_seconds = 60, .min_scaling_efficiency = 0.5}),
       HasSubstr("efficiency, the only number asked about, which keeps the deadline of 60 s "
-                "and min_scaling_efficiency 0.5; the most used"));
+                "and a scaling efficiency of 0.5; the most used"));
 }
 
 TEST(RecommendationReasonTest, TheOnlyOneThatKeepsTheConstraintsIsToldAsThat) {
@@ -275,7 +275,7 @@ TEST(RecommendationReasonTest, InfeasibleNamesTheNearestChoiceAndWhatItLacks) {
       {.kind = ConstraintKind::kMinScalingEfficiency, .missed_by = 0.25 / 0.95}};
   EXPECT_EQ(
       InfeasibleReasonFor({.query = query, .tried = {nearest}, .chosen = nearest, .ties = {}}),
-      "No number of workers of 4 to 5 keeps min_scaling_efficiency 0.95: the nearest, 4 workers, "
+      "No number of workers of 4 to 5 keeps a scaling efficiency of 0.95: the nearest, 4 workers, "
       "has 0.7, which is 0.25 too little.");
 }
 

@@ -252,7 +252,7 @@ TEST(RecommendWorkersTest, WhatCannotBeKeptIsSaidWithTheNearestCountAndTheCurve)
   EXPECT_FALSE(recommendation.prediction.has_value());
   EXPECT_THAT(recommendation.reason, IsEmpty());
   EXPECT_EQ(recommendation.infeasible_reason,
-            "No number of workers of 10 to 25 keeps min_scaling_efficiency 0.9: the nearest, 10 "
+            "No number of workers of 10 to 25 keeps a scaling efficiency of 0.9: the nearest, 10 "
             "workers, has 0.5, which is 0.4 too little.");
   EXPECT_EQ(recommendation.frontier.front().scenario.workers, 10);
 }
