@@ -139,13 +139,13 @@ size_t UsualUses(const std::vector<HorovodTensor>& tensors) {
 absl::Status HorovodImport::ChooseTensors() {
   const size_t usual = UsualUses(tensors_);
   std::vector<HorovodTensor> chosen;
-  for (const size_t off : {usual - 1, usual / 8, size_t{1}}) {
+  for (const size_t off : {usual, usual / 8, size_t{1}}) {
     std::vector<HorovodTensor> tried;
     for (const HorovodTensor& tensor : tensors_) {
       const size_t uses = tensor.uses.size();
+      const size_t apart = std::max(uses, usual) - std::min(uses, usual);
       const bool is_in_most = 2 * uses > usual && uses < 2 * usual;
-      if (uses == usual || (is_in_most && std::max(uses, usual) - std::min(uses, usual) <= off))
-        tried.push_back(tensor);
+      if (apart <= 1 || (is_in_most && apart <= off)) tried.push_back(tensor);
     }
     std::vector<TensorTurn> turns = TurnsOf(tried);
     std::vector<StepRound> rounds = RoundsOf(turns, tried.size());
@@ -194,8 +194,7 @@ std::vector<size_t> HorovodImport::WholeSteps() {
   }
   if (!odd.empty() && !whole.empty()) {
     AddNote(absl::StrCat("Left out: ", odd.size(), " of ", rounds_.size() - kHorovodStepsLeftOut,
-                         " steps in which not all tensors are reduced: ", Listed(std::move(odd)),
-                         "."));
+                         " steps in which not all tensors are reduced: ", Listed(odd), "."));
   }
   return whole;
 }
@@ -227,7 +226,7 @@ std::vector<size_t> HorovodImport::UsualSteps(const std::vector<int64_t>& ends,
     AddNote(absl::StrCat("Left out: ", odd.size(), " of ", whole.size(),
                          " steps that last far longer than the others, as one that evaluates, "
                          "saves a checkpoint or waits for data does: ",
-                         absl::StrJoin(odd, ", "), "."));
+                         Listed(odd), "."));
   }
   return usual;
 }
