@@ -90,6 +90,24 @@ std::string UnknownWord(const CLI::App& program, int argc, const char* const* ar
   return "";
 }
 
+// Empty: it may be the name of a server, HOST:PORT or gRPC's own, as unix:PATH.
+std::string WhyNoServer(const std::string& server) {
+  const size_t end = server.find("://");
+  const std::string scheme = server.substr(0, end == std::string::npos ? 0 : end);
+  if (scheme == "http" || scheme == "https" || scheme == "grpc" || scheme == "grpcs") {
+    return absl::StrCat("the server ", InQuotes(server), " is to be HOST:PORT: leave ", scheme,
+                        ":// off", scheme.ends_with("s") ? ", and say --tls or --tls-ca FILE" : "");
+  }
+  const bool is_bare_ipv6 =
+      std::count(server.begin(), server.end(), ':') > 1 &&
+      server.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos;
+  const bool has_port = server.find(':', server.rfind(']') + 1) != std::string::npos;
+  if (has_port && !is_bare_ipv6) return "";
+  return absl::StrCat("the server ", InQuotes(server), " has no port: write ",
+                      is_bare_ipv6 ? absl::StrCat("[", server, "]") : server,
+                      ":50051, where 50051 is stepcastd's own");
+}
+
 class CommandLine {
  public:
   explicit CommandLine(const Console& console) : console_(console) {
@@ -132,10 +150,16 @@ class CommandLine {
     }
     for (const auto& [app, command] : commands_) {
       if (!app->parsed()) continue;
+      const std::string server = NamedServer();
+      if (const std::string why = server.empty() || local_ ? "" : WhyNoServer(server);
+          !why.empty()) {
+        console_.err << "error: " << why << "\n";
+        return ExitCode::kMisused;
+      }
       const absl::StatusOr<ClientCredentials> credentials = credentials_.Read();
       if (credentials.ok())
         return command->Run(MakeSession(
-            *credentials, local_ || (NamedServer().empty() && command->NeedsNoServer()), *app));
+            *credentials, local_ || (server.empty() && command->NeedsNoServer()), *app));
       console_.err << ErrorReport(credentials.status());
       return ExitCode::kMisused;
     }

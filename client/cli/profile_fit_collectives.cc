@@ -76,7 +76,8 @@ class FitCollectivesCommand : public Command {
     v1::FitCollectivesRequest request = request_;
     for (const std::string& path : paths_) {
       if (!IsFile(path)) return session.Misused(WhyNoFile(path));
-      if (absl::Status status = Add(path, request); !status.ok()) return session.Refused(status);
+      if (absl::Status status = Add(path, session.console.err, request); !status.ok())
+        return session.Refused(status);
     }
     const absl::StatusOr<v1::FitCollectivesResponse> response = [&] {
       const Progress progress(session.console, "fitting");
@@ -87,14 +88,17 @@ class FitCollectivesCommand : public Command {
   }
 
  private:
-  absl::Status Add(const std::string& path, v1::FitCollectivesRequest& request) const {
+  absl::Status Add(const std::string& path, std::ostream& notes_to,
+                   v1::FitCollectivesRequest& request) const {
     const absl::StatusOr<std::string> text = ReadTextInput(path, "what nccl-tests print");
     if (!text.ok()) return text.status();
-    const auto points = ReadCollectiveBenchmark(*text, reading_);
+    std::vector<std::string> notes;
+    const auto points = ReadCollectiveBenchmark(*text, reading_, {}, &notes);
     if (!points.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(InputAt(path).Name(), ": ", std::string(points.status().message())));
     }
+    for (const std::string& note : notes) notes_to << "note: " << Printable(note) << "\n";
     for (const MeasuredCollective& point : *points) {
       if (point.size_bytes >= smallest_) *request.add_measurements() = server::ToWire(point);
     }

@@ -424,6 +424,7 @@ std::string ScenarioFlags::ClusterText() const {
   for (const ClusterFigure& figure : cluster_->figures) {
     const bool in_force =
         (!asks_servers_ || figure.name == "bandwidth") &&
+        (WorkersPerNode() > 1 || !figure.name.starts_with("intra-")) &&
         std::none_of(std::begin(replaced), std::end(replaced),
                      [&](const auto& field) { return field.second && figure.name == field.first; });
     if (!in_force) continue;

@@ -30,7 +30,7 @@ absl::Status Unreadable(const FileToRead& file, absl::StatusCode code, std::stri
 absl::StatusCode CodeOf(int error) {
   if (error == ENOENT || error == ENOTDIR) return absl::StatusCode::kNotFound;
   if (error == EACCES || error == EPERM) return absl::StatusCode::kPermissionDenied;
-  if (error == EISDIR || error == ENXIO || error == ELOOP)
+  if (error == EISDIR || error == ENXIO || error == ELOOP || error == EBADF)
     return absl::StatusCode::kInvalidArgument;
   return absl::StatusCode::kUnknown;
 }
@@ -44,6 +44,7 @@ std::string ReasonOf(const std::string& path, int error) {
   if (error == EACCES || error == EPERM) return "permission denied";
   if (error == EISDIR) return "it is a directory";
   if (error == ELOOP) return "it is a link that leads to itself";
+  if (error == EBADF) return "it is closed, or not open for reading";
   return std::strerror(error);
 }
 

@@ -31,11 +31,11 @@ std::optional<double> NumberAt(const Json& object, const char* key) {
     return std::nullopt;
   return number;
 }
-double FirstOf(const Json& object, std::initializer_list<const char*> keys) {
+double FirstOf(const Json& object, std::initializer_list<const char*> keys, double none = 0) {
   for (const char* const key : keys) {
     if (const std::optional<double> number = NumberAt(object, key)) return *number;
   }
-  return 0;
+  return none;
 }
 
 // Ranks of nccl-tests' configuration, in the largest group. A process lists its first alone, or
@@ -147,7 +147,7 @@ bool BenchmarkJson::AddRow(const Json& object, const std::string& field,
   if (!(row.micros > 0) && !is_of_cpu) return false;
   row.is_in_place = FirstOf(object, {"inPlace"}) != 0 || !object.contains("inPlace");
   row.algorithm_rate = FirstOf(taken, {"ip_algbw", "algBw", "alg_bw", "algbw", "oop_algbw"});
-  row.bus_rate = FirstOf(taken, {"ip_busbw", "busBw", "bus_bw", "busbw", "oop_busbw"});
+  row.bus_rate = FirstOf(taken, {"ip_busbw", "busBw", "bus_bw", "busbw", "oop_busbw"}, -1);
   const auto text = [&object](const char* key) {
     return object.contains(key) ? TextOfScalar(object.at(key)) : "";
   };

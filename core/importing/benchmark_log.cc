@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -81,8 +82,16 @@ class BenchmarkLog {
     }
     if (const std::optional<BenchmarkTest> test = TestRun(line)) test_ = test;
     if (is_debug) ReadDebug(line);
-    ReadLaunch(line);
+    for (const LaunchedTest& launch : LaunchesIn(line)) {
+      launched_[launch.kind].insert(launch.workers);
+      is_over_ = true;
+    }
     if (columns_.times.empty()) return;
+    if (!is_over_ && IsFailure(line)) {
+      return AddFault(absl::StrCat(Quoted(std::string(absl::StripAsciiWhitespace(line))),
+                                   ": the benchmark failed"),
+                      number_);
+    }
     Tokens tokens = TokensOf(WithoutPrefix(line));
     int64_t size_bytes = 0;
     if (!is_debug && !tokens.empty() && EndsRow(tokens)) return;
@@ -139,22 +148,24 @@ class BenchmarkLog {
     if (tokens.end() - name > 1 && absl::SimpleAtoi(*(name + 1), &ranks)) debug_ranks_ = ranks;
   }
 
-  // "mpirun -np 8 ./osu_allreduce", "srun --ntasks=8", which start so many processes.
-  void ReadLaunch(absl::string_view line) {
-    const Tokens tokens = TokensOf(line);
-    const auto launcher = std::find_if(tokens.begin(), tokens.end(), IsLauncher);
-    if (launcher == tokens.end()) return;
-    launched_ = 0;
-    for (auto word = launcher; word != tokens.end(); ++word) {
-      for (const char* const name : {"--ntasks", "--np", "--n", "-np", "-n"}) {
-        absl::string_view value = *word;
-        if (!absl::ConsumePrefix(&value, name)) continue;
-        if (value.empty() && word + 1 != tokens.end()) value = *(word + 1);
-        absl::ConsumePrefix(&value, "=");
-        if (absl::SimpleAtoi(value, &launched_)) return;
-        launched_ = 0;
-      }
+  // Processes of the one launch of a test since its table before; 0: there is none, or several
+  // that differ, as where a script is printed first.
+  int32_t TakeLaunch() {
+    const auto found = launched_.find(test_->kind);
+    if (found == launched_.end()) return 0;
+    const std::set<int32_t> workers = std::move(found->second);
+    launched_.erase(found);
+    return workers.size() == 1 ? *workers.begin() : 0;
+  }
+
+  // Lines with which a program ends that failed: nccl-tests', MPI's and launchers'.
+  static bool IsFailure(absl::string_view line) {
+    for (const char* const mark : {"Test failure", "Test timeout", "Test NCCL failure",
+                                   "Test CUDA failure", "Test HIP failure", "MPI_ABORT was invoked",
+                                   "BAD TERMINATION", "exited on signal", "DUE TO TIME LIMIT"}) {
+      if (absl::StrContains(line, mark)) return true;
     }
+    return false;
   }
 
   // A launcher's mark is the same in each line, or has as many words (a time). Where it ends within
@@ -179,14 +190,12 @@ class BenchmarkLog {
       return tokens.size() >= words.size() &&
              std::equal(words.begin(), words.end(), tokens.begin());
     };
+    if (begins({"Collective", "test"}) || begins({"Out", "of", "bounds", "values"}))
+      is_over_ = true;
     if (begins({"Collective", "test", "concluded:"})) return;
     if (begins({"Collective", "test", "starting:"}) && tokens.size() > 3) {
       test_ = TestOfProgram(tokens[3]).value_or(BenchmarkTest{.name = std::string(tokens[3])});
       return;
-    }
-    if (begins({"nThread"}) || begins({"Using", "devices"})) {
-      ranks_.clear();
-      last_rank_ = -1;
     }
     if (begins({"Rank"}) && tokens.size() > 2) return AddRank(tokens);
     if (begins({"Benchmarking"}) && tokens.size() > 1) return BeginTest(tokens[1]);
@@ -211,16 +220,40 @@ class BenchmarkLog {
   void AddRank(const Tokens& tokens) {
     int32_t rank = 0;
     if (!absl::SimpleAtoi(tokens[1], &rank) || rank < 0 || rank == INT32_MAX) return;
+    // A table is below all its ranks.
+    if (std::exchange(ranks_have_table_, false)) {
+      ranks_.clear();
+      last_rank_ = -1;
+    }
     const bool has_group = tokens.size() > 3 && tokens[2] == "Group";
-    int32_t& ranks = ranks_[has_group ? std::string(tokens[3]) : ""];
-    ranks = has_group ? ranks + 1 : std::max(ranks, rank + 1);
+    ++ranks_[has_group ? std::string(tokens[3]) : ""][rank];
     last_rank_ = std::max(last_rank_, rank);
+  }
+
+  // A rank that is listed several times has as many jobs' output around it.
+  void CountRanks(BenchmarkSection& section) {
+    ranks_have_table_ = true;
+    int32_t jobs = 1;
+    for (const auto& [group, ranks] : ranks_) {
+      section.workers = std::max(section.workers, static_cast<int32_t>(ranks.size()));
+      for (const auto& [rank, count] : ranks) jobs = std::max(jobs, count);
+    }
+    // The first lines of a group may be missing.
+    if (ranks_.size() == 1) section.workers = std::max(section.workers, last_rank_ + 1);
+    if (jobs == 1) return;
+    AddFault(absl::StrCat("its ranks are listed ", jobs, " times, as in the mixed output of ", jobs,
+                          section.workers == 1
+                              ? " jobs of one rank: build nccl-tests with MPI=1 for several "
+                                "processes that work together"
+                              : " jobs: give each job's log by itself"),
+             number_);
   }
 
   void BeginTest(absl::string_view name) {
     test_ = TestNamed(name).value_or(BenchmarkTest{.name = std::string(name)});
     columns_ = {};
     processes_ = 0;
+    test_launched_ = 0;
     type_.clear();
     test_is_read_ = false;
   }
@@ -232,11 +265,13 @@ class BenchmarkLog {
     auto last = test;
     if (last - tokens.begin() > 3 && *(last - 1) == "Latency") --last;
     BeginTest(absl::StrJoin(tokens.begin() + 2, last, " "));
+    test_launched_ = TakeLaunch();
   }
 
   BenchmarkSection& BeginSection(absl::string_view before) {
     prefix_ = std::string(before);
     columns_ = {};
+    is_over_ = false;
     is_broken_ = false;
     sections_.push_back({.field = LineField(number_)});
     return sections_.back();
@@ -246,9 +281,7 @@ class BenchmarkLog {
   void BeginTable(absl::string_view before, const Tokens& tokens) {
     BenchmarkSection& section = BeginSection(before);
     section.test = std::exchange(test_, std::nullopt);
-    for (const auto& [group, ranks] : ranks_) section.workers = std::max(section.workers, ranks);
-    // The first lines of a group may be missing.
-    if (ranks_.size() == 1) section.workers = std::max(section.workers, last_rank_ + 1);
+    CountRanks(section);
     section.likely_workers = debug_ranks_;
     if (std::find(tokens.begin(), tokens.end(), "cputime") != tokens.end())
       return AddFault(kTimesOfCpu, number_);
@@ -276,7 +309,7 @@ class BenchmarkLog {
     test_is_read_ = true;
     section.test = test_;
     section.workers = processes_;
-    section.likely_workers = launched_;
+    section.likely_workers = test_launched_;
     section.has_rates = false;
     section.sizes_are_shares = true;
     columns_ = {.count = 2, .times = {1}};
@@ -295,7 +328,20 @@ class BenchmarkLog {
       section.faults.push_back({.field = LineField(number), .description = std::move(description)});
   }
 
+  // "268435456 10 ---- out-of-mem.; needed X= 1 GB", as Intel's say of a size that did not run.
+  bool IsNotRun(const Tokens& tokens) {
+    for (const absl::string_view token : tokens) {
+      if (token != "time-out.;" && token != "out-of-mem.;" && token != "int-overflow.;") continue;
+      std::vector<std::string>& not_run = sections_.back().not_run;
+      if (not_run.size() < kMostFaults)
+        not_run.push_back(absl::StrCat(tokens.front(), " bytes: ", absl::StripSuffix(token, ".;")));
+      return true;
+    }
+    return false;
+  }
+
   void AddRow(Tokens& tokens, int64_t size_bytes) {
+    if (IsNotRun(tokens)) return;
     // Some print nothing where nothing is added up.
     if (tokens.size() + 1 == columns_.count && columns_.reduction < tokens.size() &&
         IsNumber(tokens[columns_.reduction])) {
@@ -358,17 +404,20 @@ class BenchmarkLog {
   size_t number_ = 0;
   std::string prefix_;  // of each line, by a launcher
   Columns columns_;
-  std::optional<BenchmarkTest> test_;  // the one named last
-  bool test_is_read_ = false;          // of OSU's and Intel's
-  bool is_broken_ = false;             // a row had something inside
-  Tokens head_;                        // of a row whose rest is to come
-  size_t head_number_ = 0;             // its line
-  std::string type_;                   // OSU's, of the elements
-  int32_t processes_ = 0;              // Intel's
-  int32_t launched_ = 0;               // processes that the last command line starts; 0: not told
-  std::map<std::string, int32_t> ranks_;  // of nccl-tests, by group
-  int32_t last_rank_ = -1;                // of all of them
-  int32_t debug_ranks_ = 0;               // as NCCL_DEBUG's output says
+  std::optional<BenchmarkTest> test_;                 // the one named last
+  bool test_is_read_ = false;                         // of OSU's and Intel's
+  bool is_over_ = false;                              // its table, and what fails is another
+  bool is_broken_ = false;                            // a row had something inside
+  Tokens head_;                                       // of a row whose rest is to come
+  size_t head_number_ = 0;                            // its line
+  std::string type_;                                  // OSU's, of the elements
+  int32_t processes_ = 0;                             // Intel's
+  std::map<Collective, std::set<int32_t>> launched_;  // by commands whose test is to come
+  int32_t test_launched_ = 0;                         // OSU's, of the test named last; 0: not told
+  std::map<std::string, std::map<int32_t, int32_t>> ranks_;  // times listed, by group and rank
+  int32_t last_rank_ = -1;                                   // of all of them
+  bool ranks_have_table_ = false;
+  int32_t debug_ranks_ = 0;  // as NCCL_DEBUG's output says
   std::vector<BenchmarkSection> sections_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -56,7 +57,7 @@ class RateRatio {
                                  return a.algorithm_rate < b.algorithm_rate;
                                })) {
     constexpr double kLeastRate = 0.1;  // below it rounding decides
-    is_told_ = section.has_rates && row_.algorithm_rate >= kLeastRate && row_.bus_rate > 0;
+    is_told_ = section.has_rates && row_.algorithm_rate >= kLeastRate && row_.bus_rate >= 0;
   }
 
   bool is_told() const { return is_told_; }
@@ -168,6 +169,12 @@ void Read(const BenchmarkSection& section, const CollectiveBenchmarkOptions& opt
           Measurements& measured, FaultList& faults) {
   for (const Fault& fault : section.faults) faults.Add(fault.field, fault.description);
   if (section.rows.empty()) return;
+  const RateRatio ratio(section);
+  if (ratio.is_told() && ratio.row().bus_rate == 0) {
+    return faults.Add(section.field,
+                      "its bus bandwidth is 0, as of one worker alone: run the benchmark with "
+                      "several (nccl-tests are built with MPI=1 for several processes)");
+  }
   const int32_t found = section.workers > 0 ? section.workers : section.likely_workers;
   const int32_t workers = options.workers.value_or(found);
   if (workers < 2) {
@@ -175,9 +182,9 @@ void Read(const BenchmarkSection& section, const CollectiveBenchmarkOptions& opt
                       absl::StrCat(workers, " found at ", section.field,
                                    " (in lines of the form `# Rank 0 ...`, of processes, or of "
                                    "the command that started them): "
-                                   "say how many took part, at least 2"));
+                                   "say how many took part, at least 2, where no table is of "
+                                   "another number"));
   }
-  const RateRatio ratio(section);
   KindOfRates kind{.kind = section.test ? section.test->kind : options.kind};
   if (kind.kind == Collective::kUnspecified) kind = KindByRates(ratio, workers);
   if (kind.kind == Collective::kUnspecified) {
@@ -218,6 +225,62 @@ std::optional<BenchmarkTest> TestOfProgram(absl::string_view path) {
   return test;
 }
 
+namespace {
+
+// The kind that "./osu_allreduce", "osu_xccl_bcast" measure; none of other programs.
+std::optional<Collective> KindOfOsuProgram(absl::string_view path) {
+  absl::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  if (!absl::ConsumePrefix(&name, "osu_")) return std::nullopt;
+  absl::ConsumePrefix(&name, "xccl_");
+  const std::optional<BenchmarkTest> test = TestNamed(name);
+  return test ? test->kind : Collective::kUnspecified;
+}
+
+// The number that an option of a launcher gives; none where it is another option.
+std::optional<int32_t> ProcessesOf(absl::string_view word, absl::string_view next) {
+  for (const char* const name : {"--ntasks", "--np", "--n", "-np", "-n"}) {
+    absl::string_view value = word;
+    int32_t workers = 0;
+    if (!absl::ConsumePrefix(&value, name)) continue;
+    absl::ConsumePrefix(&value, "=");
+    if (absl::SimpleAtoi(value.empty() ? next : value, &workers) && workers > 0) return workers;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<LaunchedTest> LaunchesIn(absl::string_view line) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+  std::vector<LaunchedTest> launches;
+  for (auto begin = std::find_if(words.begin(), words.end(), IsLauncher); begin != words.end();) {
+    const auto end = std::find_if(begin + 1, words.end(), IsLauncher);
+    std::set<Collective> kinds;
+    int64_t sum = 0;
+    bool is_told = true;
+    std::optional<int32_t> part;  // of the programs between colons, which run together
+    bool has_program = false;
+    for (auto word = begin + 1; word != end; ++word) {
+      const std::optional<Collective> kind = KindOfOsuProgram(*word);
+      if (kind) kinds.insert(*kind);
+      has_program = has_program || kind;
+      // Words behind a program are its own.
+      if (!part && !has_program)
+        part = ProcessesOf(*word, word + 1 == end ? absl::string_view() : *(word + 1));
+      if (*word != ":" && word + 1 != end) continue;
+      is_told = is_told && part;
+      sum += part.value_or(0);
+      part.reset();
+      has_program = false;
+    }
+    const auto workers = static_cast<int32_t>(is_told && sum <= INT32_MAX ? sum : 0);
+    for (const Collective kind : kinds) launches.push_back({.kind = kind, .workers = workers});
+    begin = end;
+  }
+  return launches;
+}
+
 // A program is run where it stands first, after a prompt or variables, or after a launcher or
 // before options, unless it is what a compiler makes.
 std::optional<BenchmarkTest> TestRun(absl::string_view line) {
@@ -243,14 +306,16 @@ std::optional<BenchmarkTest> TestRun(absl::string_view line) {
 
 std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     std::vector<BenchmarkSection> sections, const CollectiveBenchmarkOptions& options,
-    FaultList& faults) {
+    FaultList& faults, std::vector<std::string>& notes) {
   Measurements measured;
   std::erase_if(sections, [](const BenchmarkSection& section) {
     return section.rows.empty() && section.faults.empty();
   });
   std::set<int32_t> told;
-  for (const BenchmarkSection& section : sections)
-    if (section.workers > 0) told.insert(section.workers);
+  for (const BenchmarkSection& section : sections) {
+    const int32_t workers = section.workers > 0 ? section.workers : section.likely_workers;
+    if (workers > 0) told.insert(workers);
+  }
   if (options.workers && told.size() > 1) {
     faults.Add("workers", absl::StrCat(*options.workers, " given, and its tests are of ",
                                        absl::StrJoin(told, ", "), " workers"));
@@ -277,6 +342,11 @@ std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     }
     is_any_read = true;
     Read(section, options, measured, faults);
+    if (!section.not_run.empty()) {
+      notes.push_back(absl::StrCat("Left out: ", section.not_run.size(),
+                                   " sizes that the benchmark did not run (",
+                                   absl::StrJoin(section.not_run, "; "), ")."));
+    }
   }
   if (!others.empty() && !is_any_read && faults.empty())
     faults.Add("kind", absl::StrCat("its tests are others: ", absl::StrJoin(others, ", ")));

@@ -68,6 +68,7 @@ class MeasuredPoints {
   }
 
   bool empty() const { return points_.empty(); }
+  std::vector<std::string>& notes() { return notes_; }  // of what was left out
 
   // Medians, in order.
   std::vector<MeasuredCollective> Take() && {
@@ -98,6 +99,7 @@ class MeasuredPoints {
   const AllReduceLimits& limits_;
   FaultList& faults_;
   std::vector<MeasuredCollective> points_;
+  std::vector<std::string> notes_;
 };
 
 // For the end of a refusal.
@@ -185,7 +187,8 @@ void ReadPointList(const nlohmann::json& list, FaultList& faults, MeasuredPoints
 
 void AddSections(std::vector<BenchmarkSection> sections, const CollectiveBenchmarkOptions& options,
                  FaultList& faults, MeasuredPoints& points) {
-  for (const auto& [field, point] : MeasurementsOf(std::move(sections), options, faults)) {
+  for (const auto& [field, point] :
+       MeasurementsOf(std::move(sections), options, faults, points.notes())) {
     if (!points.Add(field, point)) return;
   }
 }
@@ -262,8 +265,8 @@ bool IsJson(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::vector<MeasuredCollective>> ReadCollectiveBenchmark(
-    std::string_view text, const CollectiveBenchmarkOptions& options,
-    const AllReduceLimits& limits) {
+    std::string_view text, const CollectiveBenchmarkOptions& options, const AllReduceLimits& limits,
+    std::vector<std::string>* notes) {
   FaultList faults;
   if (options.workers && *options.workers < 2)
     faults.Add("workers", absl::StrCat(*options.workers, " is below 2"));
@@ -288,6 +291,7 @@ absl::StatusOr<std::vector<MeasuredCollective>> ReadCollectiveBenchmark(
                  "the MPI benchmarks of OSU or Intel print");
     }
   }
+  if (notes != nullptr) *notes = std::move(points.notes());
   std::vector<MeasuredCollective> measured = std::move(points).Take();
   if (faults.empty() && measured.empty()) faults.Add(kAtRecording, "it has no points");
   // Tables and lists say the kind of each point themselves.

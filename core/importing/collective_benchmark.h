@@ -35,11 +35,12 @@ struct CollectiveBenchmarkOptions {
 // of another kind than the four is a fault, unless options ask for a kind, which alone is then
 // read. A test without a name is told by its reduction and rates, where these tell it.
 // The points are in the order of kind, workers and size; of points that come several times the
-// median is taken. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, with faults at `line N` or
-// `measured[N]`, or at `workers`, `kind` of the options. Threads: a pure function.
-// Source: NVIDIA/nccl-tests, doc/PERFORMANCE.md, for what the columns mean.
+// median is taken; `notes`, where given, gets what was left out. Failure: INVALID_ARGUMENT, reason
+// IMPORT_INVALID, with faults at `line N` or `measured[N]`, or at `workers`, `kind` of the options.
+// Threads: a pure function. Source: NVIDIA/nccl-tests, doc/PERFORMANCE.md, for what the columns
+// mean.
 absl::StatusOr<std::vector<MeasuredCollective>> ReadCollectiveBenchmark(
     std::string_view text, const CollectiveBenchmarkOptions& options,
-    const AllReduceLimits& limits = {});
+    const AllReduceLimits& limits = {}, std::vector<std::string>* notes = nullptr);
 
 }  // namespace stepcast

@@ -2,25 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
-#include "core/importing/json_reader.h"
+#include "core/importing/horovod_reader.h"
 #include "core/importing/step_lengths.h"
+#include "core/importing/step_rounds.h"
 #include "core/importing/units.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
@@ -30,24 +31,7 @@ namespace stepcast {
 namespace {
 
 constexpr size_t kHorovodStepsLeftOut = 2;
-constexpr int kMaxHorovodDepth = 16;
 constexpr int64_t kMaxTensorElements = int64_t{1} << 36;
-
-// One all-reduce of a tensor.
-struct TensorUse {
-  int64_t ready_ns = 0;
-  int64_t end_ns = 0;
-};
-
-struct HorovodTensor {
-  std::string name;
-  std::string type;
-  int64_t elements = -1;  // -1: not recorded
-  std::vector<TensorUse> uses;
-  // As it is being read.
-  std::vector<std::string> open;  // activities
-  std::optional<int64_t> ready_ns;
-};
 
 int64_t BytesOfType(std::string_view type) {
   const std::pair<std::string_view, int64_t> bytes[] = {
@@ -59,7 +43,7 @@ int64_t BytesOfType(std::string_view type) {
   return 0;
 }
 
-// Of "[64, 3, 7, 7]"; -1: none.
+// Number for "[64, 3, 7, 7]"; -1: none.
 int64_t ElementsOf(absl::string_view shape) {
   if (!absl::ConsumePrefix(&shape, "[") || !absl::ConsumeSuffix(&shape, "]")) return -1;
   int64_t elements = 1;
@@ -71,140 +55,6 @@ int64_t ElementsOf(absl::string_view shape) {
   }
   return elements;
 }
-
-class HorovodReader : public JsonReader {
- public:
-  explicit HorovodReader(const ProfileLimits& limits)
-      : JsonReader(kMaxHorovodDepth), limits_(limits) {}
-
-  absl::StatusOr<std::vector<HorovodTensor>> ReadAll(ByteSource& source, StopCheck stop) {
-    if (absl::Status status = Read(source, stop); !status.ok()) return status;
-    if (!found_) return ImportFault(kAtRecording, "it has no list of events");
-    if (!other_.empty()) {
-      return ImportFault(kAtRecording, absl::StrCat("it has the collective ", Quoted(other_),
-                                                    ": only all-reduces, and broadcasts before "
-                                                    "the training, are read"));
-    }
-    std::vector<HorovodTensor> tensors;
-    for (auto& [process, tensor] : tensors_) {
-      if (!tensor.uses.empty()) tensors.push_back(std::move(tensor));
-    }
-    return tensors;
-  }
-
-  // True where the list ended without its bracket, as a job that was stopped leaves it.
-  bool is_open() const { return ended_early(); }
-
- protected:
-  int BeginObject() override {
-    if (place() == kTop) Fail("a list of events is expected, as Horovod writes");
-    if (place() == kEvent && key() == "args") return kArguments;
-    if (place() != kEvents) return kPassOver;
-    for (std::string* text : {&phase_, &name_, &argument_name_, &type_, &shape_}) text->clear();
-    process_ = -1;
-    has_time_ = false;
-    return kEvent;
-  }
-
-  int BeginList() override {
-    if (place() != kTop) return kPassOver;
-    found_ = true;
-    return kEvents;
-  }
-
-  void End() override {
-    if (place() == kEvent) Keep();
-  }
-
-  // An event that is cut short is left out.
-  bool MayEnd() const override { return place() != kTop; }
-
-  void Text(std::string& value) override {
-    if (place() == kEvent && key() == "ph") phase_ = value;
-    if (place() == kEvent && key() == "name") name_ = value;
-    if (place() != kArguments) return;
-    if (key() == "name") argument_name_ = value;
-    if (key() == "dtype") type_ = value;
-    if (key() == "shape") shape_ = value;
-  }
-
-  void Number(double value, std::optional<int64_t>) override {
-    if (place() != kEvent) return;
-    constexpr double kLast = 4e15;  // microseconds
-    if (key() == "pid" && std::abs(value) < kLast) process_ = std::llround(value);
-    if (key() != "ts") return;
-    if (!(std::abs(value) <= kLast)) return FailAtByte(absl::StrCat(value, " is not a time"));
-    time_ns_ = static_cast<int64_t>(std::floor(value)) * 1000 +
-               std::llround((value - std::floor(value)) * 1000);
-    has_time_ = true;
-  }
-
- private:
-  enum Place { kEvents = 1, kEvent, kArguments };
-
-  void Keep() {
-    if (phase_ == "M") {
-      if (name_ == "process_name" && !argument_name_.empty()) NameTensor();
-      return;
-    }
-    const auto found = tensors_.find(process_);
-    if (found == tensors_.end() || (phase_ != "B" && phase_ != "E" && phase_ != "X")) return;
-    if (!has_time_) return FailAtByte("an event without a ts");
-    phase_ == "E" ? EndActivity(found->second) : BeginActivity(found->second);
-  }
-
-  void NameTensor() {
-    if (argument_name_.size() > limits_.max_name_bytes)
-      return Fail(TooLong(argument_name_, "max_name_bytes", limits_.max_name_bytes));
-    tensors_[process_].name = argument_name_;
-    const auto count = static_cast<int64_t>(tensors_.size());
-    if (count > limits_.max_operations)
-      Fail(OverLimit(count, "max_operations", limits_.max_operations));
-  }
-
-  void BeginActivity(HorovodTensor& tensor) {
-    if (phase_ == "X") {
-      // This worker's own request, where it is the one that all others send theirs to.
-      const bool negotiates =
-          !tensor.open.empty() && absl::StartsWith(tensor.open.back(), "NEGOTIATE_");
-      if (negotiates && name_ == "0") tensor.ready_ns = time_ns_;
-      return;
-    }
-    if (name_ == "NEGOTIATE_ALLREDUCE") tensor.ready_ns = time_ns_;
-    const bool is_other = absl::StartsWith(name_, "NEGOTIATE_") && name_ != "NEGOTIATE_ALLREDUCE" &&
-                          name_ != "NEGOTIATE_BROADCAST";
-    if (is_other && other_.empty()) other_ = name_.substr(10);
-    tensor.open.push_back(name_);
-    if (tensor.open.size() > kMaxHorovodDepth) Fail("activities nested too deep");
-  }
-
-  void EndActivity(HorovodTensor& tensor) {
-    if (tensor.open.empty()) return;
-    const std::string activity = std::move(tensor.open.back());
-    tensor.open.pop_back();
-    if (activity != "ALLREDUCE" || !tensor.ready_ns) return;
-    tensor.uses.push_back({.ready_ns = *tensor.ready_ns, .end_ns = time_ns_});
-    tensor.ready_ns.reset();
-    if (!type_.empty()) tensor.type = type_;
-    if (!shape_.empty()) tensor.elements = ElementsOf(shape_);
-    if (++uses_ > limits_.max_recorded_times)
-      Fail(OverLimit(uses_, "max_recorded_times", limits_.max_recorded_times));
-  }
-
-  const ProfileLimits& limits_;
-  bool found_ = false;
-  std::string other_;  // the first collective that is neither all-reduce nor broadcast
-  std::string phase_;
-  std::string name_;
-  std::string argument_name_;
-  std::string type_;
-  std::string shape_;
-  int64_t process_ = -1;
-  bool has_time_ = false;
-  int64_t time_ns_ = 0;
-  int64_t uses_ = 0;
-  std::map<int64_t, HorovodTensor> tensors_;  // by process
-};
 
 // A profile of what was read.
 class HorovodImport {
@@ -218,98 +68,195 @@ class HorovodImport {
  private:
   absl::Status ChooseTensors();
   absl::Status FindSteps();
-  std::vector<size_t> UsualSteps(const std::vector<int64_t>& ends);
+  std::vector<size_t> WholeSteps();
+  std::vector<size_t> UsualSteps(const std::vector<int64_t>& ends, std::vector<size_t> whole);
   void AddOperations(ProfileDraft& draft) const;
 
   std::vector<HorovodTensor> tensors_;
   const RecordingOptions& options_;
   std::vector<std::string> notes_;
+  std::vector<TensorTurn> turns_;  // of the tensors, in the order in which they were ready
+  std::vector<StepRound> rounds_;
   // By step, when each tensor was ready, from where the step before has ended.
   std::vector<std::vector<int64_t>> ready_ns_;
 };
 
-// Those that every step has.
-absl::Status HorovodImport::ChooseTensors() {
-  size_t most = 0;
-  for (const HorovodTensor& tensor : tensors_) most = std::max(most, tensor.uses.size());
-  std::vector<HorovodTensor> chosen;
-  size_t left_out = 0;
-  size_t steps = most;
-  for (HorovodTensor& tensor : tensors_) {
-    if (tensor.uses.size() + 1 < most) {
-      ++left_out;
-      continue;
-    }
-    steps = std::min(steps, tensor.uses.size());
-    const int64_t bytes = tensor.elements * BytesOfType(tensor.type);
-    if (tensor.elements < 1 || bytes < 1) {
-      return ImportFault(kAtRecording,
-                         absl::StrCat("the all-reduce of ", Quoted(tensor.name),
-                                      " ends without dtype and shape: record with a Horovod that "
-                                      "writes both (0.16 and later)"));
-    }
-    chosen.push_back(std::move(tensor));
-  }
-  tensors_ = std::move(chosen);
-  if (steps <= kHorovodStepsLeftOut) {
+bool IsWhole(const StepRound& round) { return round.is_whole; }
+
+int64_t BytesOf(const HorovodTensor& tensor) {
+  return ElementsOf(tensor.shape) * BytesOfType(tensor.type);
+}
+
+absl::Status CheckSize(const HorovodTensor& tensor) {
+  const std::string name = absl::StrCat("the all-reduce of ", Quoted(tensor.name));
+  if (tensor.type.empty() || tensor.shape.empty()) {
     return ImportFault(kAtRecording,
-                       absl::StrCat("it has ", steps,
-                                    " steps (all-reduces of each tensor after a "
-                                    "NEGOTIATE_ALLREDUCE), of which the first two are left "
-                                    "out: record at least three, better twelve"));
+                       absl::StrCat(name,
+                                    " ends without dtype and shape: record with a Horovod that "
+                                    "writes both (0.16 and later)"));
   }
-  for (HorovodTensor& tensor : tensors_) tensor.uses.resize(steps);
-  if (left_out > 0) {
-    AddNote(absl::StrCat("Left out: ", left_out,
-                         " tensors that are not reduced in every step: metrics, for instance."));
+  if (BytesOfType(tensor.type) == 0) {
+    return ImportFault(kAtRecording,
+                       absl::StrCat(name, " has dtype ", Quoted(tensor.type),
+                                    ", whose size is not known: Horovod's are float32, bfloat16, "
+                                    "int64 and the like"));
+  }
+  if (ElementsOf(tensor.shape) < 1) {
+    return ImportFault(kAtRecording,
+                       absl::StrCat(name, " has shape ", Quoted(tensor.shape),
+                                    ", which is not of 1 to ", kMaxTensorElements, " elements"));
   }
   return absl::OkStatus();
 }
 
+std::vector<TensorTurn> TurnsOf(const std::vector<HorovodTensor>& tensors) {
+  std::vector<TensorTurn> turns;
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    for (const TensorUse& use : tensors[t].uses)
+      turns.push_back({.tensor = t, .ready_ns = use.ready_ns, .end_ns = use.end_ns});
+  }
+  std::stable_sort(turns.begin(), turns.end(), [](const TensorTurn& a, const TensorTurn& b) {
+    return a.ready_ns < b.ready_ns;
+  });
+  return turns;
+}
+
+// The uses that half of all bytes have, at least.
+size_t UsualUses(const std::vector<HorovodTensor>& tensors) {
+  std::map<size_t, double> bytes;
+  double left = 0;
+  for (const HorovodTensor& tensor : tensors) {
+    const auto size = static_cast<double>(std::max<int64_t>(1, BytesOf(tensor)));
+    bytes[tensor.uses.size()] += size;
+    left += size / 2;
+  }
+  auto usual = bytes.begin();
+  for (; (left -= usual->second) > 0 && std::next(usual) != bytes.end();) ++usual;
+  return usual->first;
+}
+
+// Those that most steps have, where that makes most steps whole; else those that nearly all have.
+absl::Status HorovodImport::ChooseTensors() {
+  const size_t usual = UsualUses(tensors_);
+  std::vector<HorovodTensor> chosen;
+  for (const size_t off : {usual, usual / 8, size_t{1}}) {
+    std::vector<HorovodTensor> tried;
+    for (const HorovodTensor& tensor : tensors_) {
+      const size_t uses = tensor.uses.size();
+      const size_t apart = std::max(uses, usual) - std::min(uses, usual);
+      const bool is_in_most = 2 * uses > usual && uses < 2 * usual;
+      if (apart <= 1 || (is_in_most && apart <= off)) tried.push_back(tensor);
+    }
+    std::vector<TensorTurn> turns = TurnsOf(tried);
+    std::vector<StepRound> rounds = RoundsOf(turns, tried.size());
+    const auto whole = [](const std::vector<StepRound>& in) {
+      return std::count_if(in.begin(), in.end(), IsWhole);
+    };
+    if (!chosen.empty() && whole(rounds) <= whole(rounds_)) continue;
+    chosen = std::move(tried);
+    turns_ = std::move(turns);
+    rounds_ = std::move(rounds);
+    if (2 * static_cast<size_t>(whole(rounds_)) > usual) break;
+  }
+  for (const HorovodTensor& tensor : chosen) {
+    if (absl::Status status = CheckSize(tensor); !status.ok()) return status;
+  }
+  if (chosen.size() < tensors_.size()) {
+    AddNote(absl::StrCat("Left out: ", tensors_.size() - chosen.size(),
+                         " tensors that are not reduced in most steps: metrics, for instance."));
+  }
+  tensors_ = std::move(chosen);
+  return absl::OkStatus();
+}
+
+// Items of a note, of which the first alone are told where they are many.
+std::string Listed(std::vector<std::string> items) {
+  constexpr size_t kMostListed = 10;
+  const size_t count = items.size();
+  if (count > kMostListed) {
+    items.resize(kMostListed);
+    items.push_back(absl::StrCat("and ", count - kMostListed, " more"));
+  }
+  return absl::StrJoin(items, ", ");
+}
+
+// Places of the steps, behind the first ones, in which all tensors are reduced.
+std::vector<size_t> HorovodImport::WholeSteps() {
+  std::vector<size_t> whole;
+  std::vector<std::string> odd;
+  for (size_t s = kHorovodStepsLeftOut; s < rounds_.size(); ++s) {
+    if (rounds_[s].is_whole) {
+      whole.push_back(s);
+    } else {
+      odd.push_back(
+          absl::StrCat("step ", s + 1, " (", rounds_[s].count, " of ", tensors_.size(), ")"));
+    }
+  }
+  if (!odd.empty() && !whole.empty()) {
+    AddNote(absl::StrCat("Left out: ", odd.size(), " of ", rounds_.size() - kHorovodStepsLeftOut,
+                         " steps in which not all tensors are reduced: ", Listed(odd), "."));
+  }
+  return whole;
+}
+
 // Places of the steps that are kept, each of which lasts from where the one before has ended.
-std::vector<size_t> HorovodImport::UsualSteps(const std::vector<int64_t>& ends) {
+std::vector<size_t> HorovodImport::UsualSteps(const std::vector<int64_t>& ends,
+                                              std::vector<size_t> whole) {
   constexpr int64_t kLongest = int64_t{1} << 60;
+  const auto length = [&](size_t s) {
+    return std::clamp<int64_t>(ends[s] - ends[s - 1], 0, kLongest);
+  };
   std::vector<int64_t> lengths;
-  for (size_t s = 1; s < ends.size(); ++s)
-    lengths.push_back(std::clamp<int64_t>(ends[s] - ends[s - 1], 0, kLongest));
+  if (rounds_[1].is_whole) lengths.push_back(length(1));
+  for (const size_t s : whole) lengths.push_back(length(s));
   const int64_t median = MiddleOf(lengths);
   const int64_t longest = LongestUsual(lengths, median);
   std::vector<size_t> usual;
   std::vector<std::string> odd;
-  for (size_t s = kHorovodStepsLeftOut; s < ends.size(); ++s) {
-    if (lengths[s - 1] <= longest) {
+  for (const size_t s : whole) {
+    if (length(s) <= longest) {
       usual.push_back(s);
     } else {
       odd.push_back(absl::StrFormat(
           "step %d (%.1f times the median)", s + 1,
-          static_cast<double>(lengths[s - 1]) / static_cast<double>(std::max<int64_t>(1, median))));
+          static_cast<double>(length(s)) / static_cast<double>(std::max<int64_t>(1, median))));
     }
   }
   if (!odd.empty()) {
-    AddNote(absl::StrCat("Left out: ", odd.size(), " of ", ends.size() - kHorovodStepsLeftOut,
+    AddNote(absl::StrCat("Left out: ", odd.size(), " of ", whole.size(),
                          " steps that last far longer than the others, as one that evaluates, "
                          "saves a checkpoint or waits for data does: ",
-                         absl::StrJoin(odd, ", "), "."));
+                         Listed(odd), "."));
   }
   return usual;
 }
 
 absl::Status HorovodImport::FindSteps() {
-  const size_t steps = tensors_.front().uses.size();
-  std::vector<int64_t> ends(steps, INT64_MIN);
-  for (const HorovodTensor& tensor : tensors_) {
-    for (size_t s = 0; s < steps; ++s) ends[s] = std::max(ends[s], tensor.uses[s].end_ns);
+  std::vector<size_t> whole = WholeSteps();
+  if (whole.empty()) {
+    return ImportFault(
+        kAtRecording,
+        absl::StrCat("it has ", std::count_if(rounds_.begin(), rounds_.end(), IsWhole),
+                     " steps (all-reduces of each tensor after a NEGOTIATE_ALLREDUCE), of which "
+                     "the first two are left out: record at least three, better twelve"));
+  }
+  std::vector<int64_t> ends;
+  for (const StepRound& round : rounds_) {
+    ends.push_back(ends.empty() ? INT64_MIN : ends.back());
+    for (size_t at = round.first; at < round.first + round.count; ++at)
+      ends.back() = std::max(ends.back(), turns_[at].end_ns);
   }
   std::vector<double> offsets(tensors_.size(), 0);
   double waited_ns = 0;
-  for (const size_t s : UsualSteps(ends)) {
-    ready_ns_.emplace_back();
+  for (const size_t s : UsualSteps(ends, std::move(whole))) {
+    ready_ns_.emplace_back(tensors_.size(), 0);
     int64_t last_ns = ends[s - 1];
-    for (size_t t = 0; t < tensors_.size(); ++t) {
-      const int64_t ready = std::max<int64_t>(0, tensors_[t].uses[s].ready_ns - ends[s - 1]);
-      ready_ns_.back().push_back(ready);
-      offsets[t] += static_cast<double>(ready);
-      last_ns = std::max(last_ns, tensors_[t].uses[s].ready_ns);
+    for (size_t at = rounds_[s].first; at < rounds_[s].first + rounds_[s].count; ++at) {
+      const TensorTurn& turn = turns_[at];
+      const int64_t ready = std::max<int64_t>(0, turn.ready_ns - ends[s - 1]);
+      ready_ns_.back()[turn.tensor] = ready;
+      offsets[turn.tensor] += static_cast<double>(ready);
+      last_ns = std::max(last_ns, turn.ready_ns);
     }
     waited_ns += static_cast<double>(std::max<int64_t>(0, ends[s] - last_ns));
   }
@@ -362,7 +309,7 @@ void HorovodImport::AddOperations(ProfileDraft& draft) const {
     }
     add({.name = tensors_[t].name,
          .resource = Resource::kCollective,
-         .size_bytes = tensors_[t].elements * BytesOfType(tensors_[t].type),
+         .size_bytes = BytesOf(tensors_[t]),
          .waiting_for = {before},
          .parameter = tensors_[t].name,
          .collective = Collective::kAllReduce},
@@ -405,11 +352,10 @@ absl::StatusOr<ImportedProfile> ImportHorovodTimeline(ByteSource& recording,
   FaultList faults;
   CheckRecordingOptions(options.recording, limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  HorovodReader reader(limits);
-  absl::StatusOr<std::vector<HorovodTensor>> tensors = reader.ReadAll(recording, stop);
-  if (!tensors.ok()) return tensors.status();
-  HorovodImport import(*std::move(tensors), options.recording);
-  if (reader.is_open())
+  absl::StatusOr<HorovodRecording> read = ReadHorovodTimeline(recording, limits, stop);
+  if (!read.ok()) return read.status();
+  HorovodImport import(std::move(read->tensors), options.recording);
+  if (read->is_open)
     import.AddNote("Put right: the list has no end, as a job that was stopped leaves it.");
   return import.Make(limits);
 }

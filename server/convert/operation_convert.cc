@@ -1,7 +1,9 @@
 #include "server/convert/operation_convert.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
@@ -82,6 +84,13 @@ const google::protobuf::Message* ComputationOf(const v1::StartJobRequest& wire) 
   return computation == nullptr ? nullptr : &reflection.GetMessage(wire, computation);
 }
 
+std::string RequestIdFromWire(const std::string& text) {
+  const bool may_be_uuid = std::all_of(text.begin(), text.end(), [](char c) {
+    return c == '-' || absl::ascii_isxdigit(static_cast<unsigned char>(c));
+  });
+  return may_be_uuid ? absl::AsciiStrToLower(text) : text;
+}
+
 StartJobCall FromWire(const v1::StartJobRequest& wire) {
   StartJobCall call;
   FaultList faults;
@@ -92,7 +101,7 @@ StartJobCall FromWire(const v1::StartJobRequest& wire) {
     faults.Add("computation", "one computation is required");
   }
   call.faults = std::move(faults).Take();
-  call.operation.request_id = wire.request_id();
+  call.operation.request_id = RequestIdFromWire(wire.request_id());
   v1::StartJobRequest kept = wire;
   kept.clear_request_id();
   call.operation.request = DeterministicBytes(kept);

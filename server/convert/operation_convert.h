@@ -22,6 +22,10 @@ std::string_view MethodNameOf(const google::protobuf::Descriptor& request);
 // The request of the method that a job is to compute; null: none was given.
 const google::protobuf::Message* ComputationOf(const v1::StartJobRequest& wire);
 
+// The request_id of any call: a UUID in small letters, which is the same in capitals (RFC 4122);
+// what is none as it is.
+std::string RequestIdFromWire(const std::string& text);
+
 // The bytes to be kept are the message without its request_id, the same for equal ones.
 StartJobCall FromWire(const v1::StartJobRequest& wire);
 ListOperationsCall FromWire(const google::longrunning::ListOperationsRequest& wire);

@@ -13,6 +13,7 @@
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
 #include "server/convert/enum_table.h"
+#include "server/convert/operation_convert.h"
 
 namespace stepcast::server {
 
@@ -277,7 +278,7 @@ namespace {
 template <typename Message>
 ProfilePlacement PlacementOf(const Message& wire) {
   return {.profile_id = wire.profile_id(),
-          .request_id = wire.request_id(),
+          .request_id = RequestIdFromWire(wire.request_id()),
           .validate_only = wire.validate_only()};
 }
 
@@ -393,21 +394,18 @@ CreateProfileCall FromWire(const v1::CreateProfileRequest& wire) {
 }
 
 UpdateProfileCall FromWire(const v1::UpdateProfileRequest& wire) {
-  UpdateProfileCall call{
-      .name = wire.profile().name(),
-      .etag = wire.profile().etag(),
-      .allow_missing = wire.allow_missing(),
-      .placement = {.request_id = wire.request_id(), .validate_only = wire.validate_only()}};
+  UpdateProfileCall call{.name = wire.profile().name(),
+                         .etag = wire.profile().etag(),
+                         .allow_missing = wire.allow_missing(),
+                         .placement = {.request_id = RequestIdFromWire(wire.request_id()),
+                                       .validate_only = wire.validate_only()}};
   if (!wire.has_profile()) return call;
   call.profile = FromWire(wire.profile());
   FaultList faults;
-  if (wire.has_update_mask() && wire.update_mask().paths_size() > 0) {
-    call.fields = FieldsOf(wire.update_mask(), faults);
-  } else {
-    call.fields = FieldsThatAreSet(wire.profile());
-    if (call.fields.empty())
-      faults.Add("profile", "has nothing but what the server sets: what is to be updated?");
-  }
+  const bool is_told = wire.update_mask().paths_size() > 0;
+  call.fields = is_told ? FieldsOf(wire.update_mask(), faults) : FieldsThatAreSet(wire.profile());
+  if (!is_told && call.fields.empty())
+    faults.Add("profile", "has nothing but what the server sets: what is to be updated?");
   call.faults = std::move(faults).Take();
   return call;
 }

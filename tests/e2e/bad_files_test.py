@@ -203,6 +203,14 @@ class BadFilesTest(ServerTest):
             self.assertIn(why, self.run_program("predict", "-", given=given, status=1)[1])
             self.assertIn(why, self.run_program("profile", "import", "-", *IMPORT, given=given, status=1)[1])
 
+    # A descriptor that is closed goes to the next file that is opened, unless it is held.
+    def test_a_closed_standard_input_is_said_to_be_closed(self):
+        for words in ("profile import - --batch-size 8 --bandwidth 1MB/s", "predict -", "profile upload -"):
+            command = ["sh", "-c", f'exec "$STEPCAST" --server {self.server.address} {words} <&-']
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn("cannot read standard input: it is closed, or not open for reading", done.stderr)
+
     def test_a_file_named_as_standard_input_is_found_by_its_folder(self):
         self.write("-", json.dumps(small()).encode())
         environment = os.environ | {"STEPCAST_SERVER": ""}

@@ -139,5 +139,22 @@ TEST_F(RemoteProgramTest, TheFlagGoesBeforeTheEnvironment) {
   EXPECT_THAT(outcome.err, HasSubstr("hint: is the server running?"));
 }
 
+TEST_F(RemoteProgramTest, ServersAreNamedByHostAndPort) {
+  for (const auto& [server, why] : std::vector<std::pair<std::string, std::string>>{
+           {"https://localhost:50051", "leave https:// off, and say --tls"},
+           {"http://localhost", "leave http:// off"},
+           {"localhost", "has no port: write localhost:50051"},
+           {"[::1]", "has no port: write [::1]:50051"},
+           {"::1", "has no port: write [::1]:50051"}}) {
+    const Outcome outcome = Run({"--server", server, "profile", "list"});
+    EXPECT_EQ(outcome.exit_code, 2) << server;
+    EXPECT_THAT(outcome.err, StartsWith("error: the server \"" + server + "\""));
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+  }
+  const std::string port = server_.address().substr(server_.address().rfind(':'));
+  for (const std::string& server : {"localhost" + port, "dns:///localhost" + port})
+    EXPECT_EQ(Run({"--server", server, "profile", "list"}).exit_code, 0) << server;
+}
+
 }  // namespace
 }  // namespace stepcast::client::remote_program_test

@@ -331,6 +331,9 @@ TEST(ClusterFlagTest, SaysWhichFiguresAreInForce) {
                "--workers-per-node", "4", "--intra-bandwidth", "2GB/s", "--intra-latency", "2us"})
           .text,
       "cluster: dgx-a100: algorithm ring\nbandwidth: 1GB/s is 1000000000 bytes/s\n");
+  // Nothing is sent within a node of one worker.
+  EXPECT_EQ(Explain({"--cluster", "dgx-a100", "--workers-per-node", "1"}).text,
+            "cluster: dgx-a100: bandwidth 192GB/s (measured), latency 4.7us, algorithm ring\n");
 }
 
 TEST(ClusterFlagTest, NumbersOfWorkersFillNodes) {

@@ -167,6 +167,80 @@ TEST(CollectiveBenchmarkTest, WorkersAreCountedWhereverTheLogTellsThem) {
   EXPECT_EQ(workers_of("a:1:2 [0] NCCL INFO comm 0x5 rank 0 nranks 4 cudaDev 0\n" + without), 4);
 }
 
+// A launch says something of one table, and of the test that it runs alone.
+TEST(CollectiveBenchmarkTest, ALaunchIsOfItsOwnTable) {
+  const std::string table =
+      "# OSU MPI Allreduce Latency Test v7.0\n# Size  Avg Latency(us)\n1024  10.5\n";
+  const std::string other = absl::StrReplaceAll(table, {{"10.5", "99"}});
+  const std::string two = "mpirun -np 2 ./osu_allreduce\n";
+  const std::string eight = "mpirun -np 8 ./osu_allreduce\n";
+  for (const std::string& launches :
+       {std::string("+ mpirun -np 4 -host a ./osu_allreduce : -np 4 -host b ./osu_allreduce\n"),
+        eight + "mpirun -np 2 hostname\n", eight + "mpirun does not support recursive calls\n",
+        eight + "+ " + eight, "mpirun -np 2 ./osu_bcast\n" + eight,
+        std::string("mpirun -np 2 hostname && mpirun -np 8 osu_allreduce -n 4\n")}) {
+    const auto measured = ReadCollectiveBenchmark(launches + table, {});
+    ASSERT_TRUE(measured.ok()) << launches << measured.status();
+    EXPECT_EQ(measured->front().workers, 8) << launches;
+  }
+  const auto both = ReadCollectiveBenchmark(two + table + eight + other, {});
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(both->size(), 2U);
+  EXPECT_EQ(both->back(), (MeasuredCollective{.workers = 8, .size_bytes = 1024, .seconds = 99e-6}));
+  for (const std::string& log :
+       {two + eight + table + other, eight + table + other, "mpirun -np 8 hostname\n" + table,
+        std::string("mpirun osu_allreduce -n 8\n") + table,
+        "mpirun -np 4 osu_allreduce : osu_allreduce\n" + table}) {
+    EXPECT_THAT(Told(ReadCollectiveBenchmark(log, {}).status()),
+                HasSubstr("say how many took part"))
+        << log;
+  }
+  EXPECT_THAT(Told(ReadCollectiveBenchmark(two + table + eight + other, {.workers = 8}).status()),
+              HasSubstr("8 given, and its tests are of 2, 8 workers"));
+}
+
+TEST(CollectiveBenchmarkTest, JobsThatAreMixedOrOfOneRankAreRefused) {
+  const auto refusal = [](const std::string& text, const CollectiveBenchmarkOptions& options) {
+    return Told(ReadCollectiveBenchmark(text, options).status());
+  };
+  const CollectiveBenchmarkOptions asked = {.kind = Collective::kAllReduce, .workers = 4};
+  const std::string one = Printed({.workers = 1, .bus_share = 0}, kRows);
+  const std::string rank = "#   Rank  0 Pid  9 on node device  0 [0x00] V100\n";
+  for (const CollectiveBenchmarkOptions& options : {CollectiveBenchmarkOptions(), asked}) {
+    EXPECT_THAT(refusal(one, options), HasSubstr("its bus bandwidth is 0, as of one worker alone"));
+    for (const char* const group : {"", " Group  0"}) {
+      const std::string text =
+          absl::StrReplaceAll("# Using devices\n" + rank + rank + one,
+                              {{"  0 Pid", absl::StrCat("  0", group, " Pid")}});
+      EXPECT_THAT(refusal(text, options), HasSubstr("mixed output of 3 jobs of one rank"));
+    }
+  }
+  const std::string four = Printed({}, kRows);
+  const std::string ranks = four.substr(0, four.find("#\n"));
+  EXPECT_THAT(refusal(ranks + four, {}), HasSubstr("2 jobs: give each job's log by itself"));
+  // Tables one below the other are repetitions.
+  EXPECT_TRUE(
+      ReadCollectiveBenchmark(absl::StrReplaceAll(four + four, {{"# Using devices\n", ""}}), {})
+          .ok());
+}
+
+TEST(CollectiveBenchmarkTest, SizesThatDidNotRunAreLeftOutWithANote) {
+  const std::string text =
+      "# Benchmarking Allreduce \n# #processes = 4 \n"
+      " #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+      " 1024  40  9.0  11.0  10.0\n";
+  for (const char* const row : {"2048  time-out.; Time limit is over; use \"-time X\"",
+                                "2048  10 ------------ out-of-mem.; needed X= 1.0 GB; use",
+                                "2048  10 ------------ int-overflow.; The production overflowed"}) {
+    std::vector<std::string> notes;
+    const auto measured = ReadCollectiveBenchmark(absl::StrCat(text, row, "\n"), {}, {}, &notes);
+    ASSERT_TRUE(measured.ok()) << row << measured.status();
+    EXPECT_EQ(measured->size(), 1U);
+    EXPECT_THAT(notes,
+                ElementsAre(HasSubstr("1 sizes that the benchmark did not run (2048 bytes")));
+  }
+}
+
 TEST(CollectiveBenchmarkTest, OptionsSayWhatTheTextDoesNot) {
   const std::string text = Printed({.workers = 1, .bus_share = 0}, {{1024, 20, 20}});
   EXPECT_THAT(Told(ReadCollectiveBenchmark(text, {}).status()), HasSubstr("workers"));
@@ -290,7 +364,10 @@ TEST(CollectiveBenchmarkTest, ABenchmarkThatFailedIsRefused) {
       {Printed({.root = false, .wrong = "1e+00"}, kRows), {{" : 0 OK", " : 12 FAILED"}}},
       {osu, {{"12  Pass", "12  Fail"}}},
       {intel, {{"0.00", "3.00"}}},
-      {json, {{"\"count\": 0", "\"count\": 12"}}}};
+      {json, {{"\"count\": 0", "\"count\": 12"}}},
+      {Printed({}, kRows), {{"# Out of", "n: Test NCCL failure common.cu:9\n# Out of"}}},
+      {Printed({}, kRows), {{"# Out of", "n:100 Test timeout (60s) common.cu:600\n# Out of"}}},
+      {osu, {{"2048  12  Pass\n", "MPI_ABORT was invoked on rank 3\n"}}}};
   for (const auto& [text, edits] : cases) {
     const auto measured = ReadCollectiveBenchmark(text, {});
     EXPECT_TRUE(measured.ok()) << measured.status();
@@ -303,7 +380,8 @@ TEST(CollectiveBenchmarkTest, ABenchmarkThatFailedIsRefused) {
 TEST(CollectiveBenchmarkTest, TablesOfSeveralTypesAreToldApart) {
   const std::string table = "# Size       Avg Latency(us)\n1024  10.5\n2048  12\n";
   const auto osu = [&table](const std::string& test) {
-    return absl::StrCat("mpirun -np 4 osu -T mpi_char,mpi_float\n# OSU MPI ", test,
+    return absl::StrCat("mpirun -np 4 osu_", test == "Broadcast" ? "bcast" : "allreduce",
+                        " -T mpi_char,mpi_float\n# OSU MPI ", test,
                         " Latency Test v7.3\n# Datatype: MPI_CHAR.\n", table,
                         "\n# Datatype: MPI_FLOAT.\n", absl::StrReplaceAll(table, {{"12", "90"}}));
   };
@@ -319,10 +397,10 @@ TEST(CollectiveBenchmarkTest, TablesOfSeveralTypesAreToldApart) {
   ASSERT_TRUE(measured.ok()) << measured.status();
   EXPECT_EQ(measured->size(), 2U);
   // The rows of a table without a name are none of the test's before it.
-  const auto first =
-      ReadCollectiveBenchmark("mpirun -np 4 osu\n# OSU MPI Allreduce Latency Test v7.3\n" + table +
-                                  absl::StrReplaceAll(table, {{"12", "90"}}),
-                              {});
+  const auto first = ReadCollectiveBenchmark(
+      "mpirun -np 4 osu_allreduce\n# OSU MPI Allreduce Latency Test v7.3\n" + table +
+          absl::StrReplaceAll(table, {{"12", "90"}}),
+      {});
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->back().seconds, 12e-6);
 }

@@ -46,6 +46,11 @@ TEST(OperationConvertTest, WhatIsKeptOfAJobIsItsComputationWithoutItsRequestId) 
   EXPECT_TRUE(call.faults.empty());
   EXPECT_EQ(call.operation.method, "PredictThroughput");
   EXPECT_EQ(call.operation.request_id, "id");
+  // A UUID is the same in capitals; what is none stays as it is, to be told of.
+  job.set_request_id("ABCDEF11-2222-4333-8444-555555555555");
+  EXPECT_EQ(FromWire(job).operation.request_id, "abcdef11-2222-4333-8444-555555555555");
+  job.set_request_id("No Uuid");
+  EXPECT_EQ(FromWire(job).operation.request_id, "No Uuid");
   v1::StartJobRequest kept;
   ASSERT_TRUE(kept.ParseFromString(call.operation.request));
   EXPECT_EQ(kept.SerializeAsString(), Job(1).SerializeAsString());

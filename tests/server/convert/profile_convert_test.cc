@@ -164,6 +164,19 @@ TEST(ProfileServiceConvertTest, CreateCarriesPlacementAndProfile) {
   EXPECT_TRUE(call.profile->draft == RandomProfile(1));
 }
 
+TEST(ProfileServiceConvertTest, RequestIdsAreOfOneCase) {
+  constexpr char kCapitals[] = "ABCDEF11-2222-4333-8444-555555555555";
+  constexpr char kSmall[] = "abcdef11-2222-4333-8444-555555555555";
+  const auto expect_small = [&](auto wire) {
+    wire.set_request_id(kCapitals);
+    EXPECT_EQ(FromWire(wire).placement.request_id, kSmall) << wire.GetTypeName();
+  };
+  expect_small(v1::CreateProfileRequest());
+  expect_small(v1::UpdateProfileRequest());
+  expect_small(v1::UploadProfileRequest::Header());
+  expect_small(v1::ImportProfileRequest::Header());
+}
+
 TEST(ProfileServiceConvertTest, UploadsAreBinaryUnlessTheySayOtherwise) {
   v1::UploadProfileRequest::Header wire;
   EXPECT_EQ(FromWire(wire).encoding, ProfileEncoding::kBinary);
