@@ -69,7 +69,7 @@ class PipelinePlanner {
 
   PipelinePlan Make() && {
     const size_t stages = first_.size();
-    plan_.has_recorded_stages = stages > 1 && map_.chain.size() == stages;
+    plan_.recorded_ranks = map_.recorded_ranks;
     plan_.recorded_buckets = profile_.content().buckets;
     plan_.sent_share = SentShareOf(profile_);
     plan_.gradients.resize(stages);

@@ -36,10 +36,15 @@ struct PipelinePlan {
   std::optional<RecordedBuckets> recorded_buckets;        // the profile's
   std::vector<std::vector<std::string>> first_by_device;  // names of first operations, by chunk
   bool knows_memory = false;
-  double sent_share = 1;             // of a byte of gradients
-  bool has_recorded_stages = false;  // none is cut from what was recorded together
-  bool reduces = true;               // a what-if: else reductions take no time
+  double sent_share = 1;       // of a byte of gradients
+  int32_t recorded_ranks = 0;  // of a pipeline, as StageMap has them
+  bool reduces = true;         // a what-if: else reductions take no time
 
+  // By device, what follows its step's gradients; replicas that shard share their updates.
+  std::vector<Span> TailsOf(const Scenario& scenario) const;
+  // All micro-batches of a step, of the device that has most of a pass, of the slowest
+  // replica.
+  PassTimes PassesOf(const Scenario& scenario) const;
   // Seconds of computation of a micro-batch, by device.
   std::vector<double> MicroBatchSeconds(const PipelineLayout& layout) const;
 };

@@ -371,7 +371,7 @@ void PipelineRuns::Summarize(Prediction& prediction) const {
   prediction.completions = runs_.front().completions;
   const Interval single = SingleRunInterval(estimates, options_.confidence_level);
   ModelError error =
-      is_modelled_ ? MeasuredModelError(scenario_, plan_.has_recorded_stages) : ModelError{};
+      is_modelled_ ? MeasuredModelError(scenario_, plan_.recorded_ranks) : ModelError{};
   if (options_.model_error_fraction.has_value())
     error = {.fraction = *options_.model_error_fraction, .source = "as asked for"};
   TellCertainty(

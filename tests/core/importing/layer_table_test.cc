@@ -57,6 +57,8 @@ TEST(LayerTableTest, ATableIsAStepThatAPipelineCanBeCutFrom) {
     EXPECT_EQ(operations[0].kept_bytes, 16);
     EXPECT_EQ(operations[5].size_bytes, 8000);
     EXPECT_TRUE(imported->profile.has_collectives());
+    FaultList faults;
+    EXPECT_EQ(MapStages(imported->profile, "pipeline", faults).recorded_ranks, 0);
   }
 }
 

@@ -154,6 +154,8 @@ TEST(PipelineRanksTest, EachStageHasTheTimesOfItsRank) {
   EXPECT_THAT(us, ElementsAre(35, 80, 40, 0, 30, 25, 0, 50, 0, 30, 0, 20, 40));
   EXPECT_EQ(profile.steps()[1].end_ns[0], 40'000);
   EXPECT_EQ(profile.batch_size(), 8);
+  FaultList faults;
+  EXPECT_EQ(MapStages(profile, "pipeline", faults).recorded_ranks, 2);
 }
 
 // Refused where ranks cannot be all of a replica's by their numbers, whose tensors agree.
