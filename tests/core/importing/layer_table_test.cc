@@ -6,7 +6,9 @@
 #include <string>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "core/importing/layer_profile.h"
+#include "core/model/stage_map.h"
 #include "tests/core/importing/random_training.h"
 
 namespace stepcast::layer_table_test {

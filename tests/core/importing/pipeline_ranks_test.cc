@@ -17,6 +17,7 @@
 
 #include "core/base/error.h"
 #include "core/importing/pytorch_ranks.h"
+#include "core/model/stage_map.h"
 
 namespace stepcast::pipeline_ranks_test {
 namespace {
