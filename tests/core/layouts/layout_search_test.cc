@@ -82,7 +82,8 @@ TEST(LayoutSearchTest, NoLayoutThatIsPrunedIsFasterThanTheBest) {
 std::vector<double> AllRates(const Profile& profile, const LayoutQuery& query) {
   const PipelinePredictor predictor(profile, query.options);
   std::vector<double> rates;
-  for (const LayoutCandidate& candidate : WeighLayouts(profile, query, NeverStop)->candidates) {
+  const absl::StatusOr<WeighedLayouts> weighed = WeighLayouts(profile, query, NeverStop);
+  for (const LayoutCandidate& candidate : weighed.value().candidates) {
     const auto made = predictor.Predict(
         candidate.scenario, PlanPipeline(profile, candidate.scenario), NeverStop, InOrder());
     if (made.ok()) rates.push_back(made->prediction.examples_per_second);
@@ -116,13 +117,13 @@ TEST(LayoutSearchTest, NoLayoutIsMissingAmongThoseThatAreListed) {
     draft.scenario = ScenarioDraft{.bandwidth_bytes_per_second = 1e8 * (1 + random() % 60)};
     if (random() % 2 == 0)
       draft.schedules = {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward,
-                         PipelineSchedule::kLoopedBfs};
+                         PipelineSchedule::kLoopedBreadthFirst};
     CheckRanking(profile, draft, static_cast<size_t>(*draft.max_layouts));
   }
 }
 
 TEST(LayoutSearchTest, ALongSearchRanksTheBestFiveAndListsNoneBehindAHole) {
-  LayoutDraft draft{.devices = 64, .micro_batches = 512};
+  LayoutDraft draft{.devices = 64, .micro_batches = 128};
   draft.options.step_variation = StepSource::kAsRecorded;
   CheckRanking(Layers(96), draft, 5);
 }
