@@ -172,7 +172,7 @@ absl::StatusOr<RunGroups> ParseRuns(const std::string& text) {
     const std::string job = absl::StrJoin(kind, ", ");
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const RunGroup& known) { return known.job == job; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {.job = job});
+    if (group == groups.end()) group = groups.insert(groups.end(), RunGroup{.job = job});
     *group->request.add_runs() = *std::move(run);
     group->lines.push_back(line_number);
   }
