@@ -238,8 +238,9 @@ std::string FieldText(std::string_view path, const TypedFlags& typed) {
 }
 
 std::string FlagToGive(std::string_view path) {
+  const std::string field = WithFormat(path);
   const auto known = std::find_if(kFieldFlags.begin(), kFieldFlags.end(),
-                                  [&](const FieldFlag& one) { return one.path == path; });
+                                  [&](const FieldFlag& one) { return one.path == field; });
   return std::string(known == kFieldFlags.end() ? path : known->flag);
 }
 

@@ -106,8 +106,7 @@ std::string LayoutText(const v1::RecommendLayoutResponse& reply) {
     text += CloseCallText(reply.layouts(0).probability_best(), reply.expected_loss());
   if (reply.pruned_count() > 0)
     absl::StrAppend(&text, reply.pruned_count(),
-                    " more fit, and cannot be among the best by what their devices compute or "
-                    "need.\n");
+                    " more fit, and are not listed: none is better than those that are.\n");
   if (reply.untried_count() > 0)
     absl::StrAppend(&text, reply.untried_count(),
                     " more fit, and were not tried within the time budget: one may be better.\n");

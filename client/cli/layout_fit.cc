@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands.h"
 #include "client/cli/input_reader.h"
@@ -22,6 +24,7 @@
 #include "client/cli/measure_text.h"
 #include "client/cli/table.h"
 
+#include "stepcast/error_details.h"
 #include "stepcast/json.h"
 
 namespace stepcast::client {
@@ -29,7 +32,30 @@ namespace stepcast::client {
 namespace {
 
 // Runs of one kind of job: those whose other columns agree.
-using RunGroups = std::vector<std::pair<std::string, v1::FitRunsRequest>>;
+struct RunGroup {
+  std::string job;
+  v1::FitRunsRequest request;
+  std::vector<int> lines;  // of the table, by run
+};
+using RunGroups = std::vector<RunGroup>;
+
+// The text with the line of the table where a run is named, `runs[2].devices`.
+std::string AtLines(std::string text, const std::vector<int>& lines) {
+  for (size_t run = 0; run < lines.size(); ++run)
+    text = absl::StrReplaceAll(
+        text, {{absl::StrCat("runs[", run, "]."), absl::StrCat("line ", lines[run], ", ")},
+               {absl::StrCat("runs[", run, "]"), absl::StrCat("line ", lines[run])}});
+  return text;
+}
+
+// The refusal of a group, which names its runs by their lines.
+absl::Status Refusal(const absl::Status& status, const std::vector<int>& lines) {
+  std::string faults;
+  for (const FieldViolation& fault : GetErrorDetails(status).violations)
+    absl::StrAppend(&faults, faults.empty() ? "" : "; ", fault.field, ": ", fault.description);
+  const std::string told = AtLines(faults, lines);
+  return told == faults ? status : absl::Status(status.code(), told);
+}
 
 // The columns of a table of runs, by their names and what others call them.
 struct RunColumns {
@@ -145,9 +171,10 @@ absl::StatusOr<RunGroups> ParseRuns(const std::string& text) {
     for (const int column : columns->kinds) kind.push_back(cells[static_cast<size_t>(column)]);
     const std::string job = absl::StrJoin(kind, ", ");
     auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const auto& known) { return known.first == job; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {job, v1::FitRunsRequest()});
-    *group->second.add_runs() = *std::move(run);
+                              [&](const RunGroup& known) { return known.job == job; });
+    if (group == groups.end()) group = groups.insert(groups.end(), RunGroup{.job = job});
+    *group->request.add_runs() = *std::move(run);
+    group->lines.push_back(line_number);
   }
   if (groups.empty()) return absl::InvalidArgumentError("has no runs");
   return groups;
@@ -159,9 +186,10 @@ std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResp
   };
   std::string text = absl::StrCat(
       "step = c (m + (p - 1) / v) p0 / p + rest: c ", NumberText(reply.seconds_per_micro_batch()),
-      " s (", interval(reply.seconds_per_micro_batch_interval()), "), rest ",
-      NumberText(reply.rest_seconds()), " s (", interval(reply.rest_seconds_interval()),
-      "), p0 the smallest run's p\n");
+      " s (", interval(reply.seconds_per_micro_batch_interval()), "), ",
+      reply.rest_seconds() > 0 ? absl::StrCat("rest ", NumberText(reply.rest_seconds()), " s (")
+                               : std::string("no rest ("),
+      interval(reply.rest_seconds_interval()), "), p0 the smallest run's p\n");
   Table table({{"devices"},
                {"stages"},
                {"micro-batches"},
@@ -173,6 +201,7 @@ std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResp
                {"", Table::Align::kLeft}});
   std::vector<double> errors;
   std::vector<double> linear;
+  std::set<double> fitted;
   for (int i = 0; i < reply.runs_size(); ++i) {
     const v1::FitRunsResponse::Run& run = reply.runs(i);
     const v1::MeasuredRun& asked = request.runs(i);
@@ -187,6 +216,7 @@ std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResp
                   percent(run.has_relative_error(), run.relative_error()),
                   percent(run.has_linear_relative_error(), run.linear_relative_error()),
                   run.fitted() ? "fitted" : ""});
+    if (run.fitted()) fitted.insert(run.step_seconds());
     if (run.fitted() || !run.has_relative_error()) continue;
     errors.push_back(std::fabs(run.relative_error()));
     linear.push_back(std::fabs(run.linear_relative_error()));
@@ -194,7 +224,7 @@ std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResp
   absl::StrAppend(&text, table.Text());
   for (const v1::Warning& warning : reply.warnings())
     absl::StrAppend(&text, "warning: ", warning.message(), "\n");
-  if (reply.rest_seconds() == 0 && reply.warnings().empty())
+  if (fitted.size() == 1)
     absl::StrAppend(&text, "assumed: no rest, which runs that are all as long do not tell\n");
   if (errors.empty()) return text;
   std::sort(errors.begin(), errors.end());
@@ -240,12 +270,12 @@ class LayoutFitCommand : public Command {
     std::vector<std::string> json;
     std::string tables;
     bool is_any_fitted = false;
-    for (auto& [job, request] : *groups) {
+    for (auto& [job, request, lines] : *groups) {
       request.set_basis(all_ ? v1::FitRunsRequest::ALL_RUNS : v1::FitRunsRequest::SMALLEST);
       if (level_.has_value()) request.set_confidence_level(*level_);
       const absl::StatusOr<v1::FitRunsResponse> reply = session.client.FitRuns(request);
       if (groups->size() == 1) {
-        if (!reply.ok()) return session.Refused(reply.status());
+        if (!reply.ok()) return session.Refused(Refusal(reply.status(), lines));
         return session.Answer(ToJson(*reply), [&] {
           return absl::StrCat(job, job.empty() ? "" : ":\n", FitRunsText(request, *reply));
         });
@@ -254,9 +284,11 @@ class LayoutFitCommand : public Command {
       json.push_back(
           absl::StrCat("{\"job\":", JsonText(job), reply.ok() ? ",\"fit\":" : ",\"error\":",
                        reply.ok() ? ToJson(*reply) : JsonText(ErrorObject(reply.status())), "}"));
-      absl::StrAppend(&tables, tables.empty() ? "" : "\n", job, ":\n",
-                      reply.ok() ? FitRunsText(request, *reply)
-                                 : absl::StrCat("not fitted: ", reply.status().message(), "\n"));
+      absl::StrAppend(
+          &tables, tables.empty() ? "" : "\n", job, ":\n",
+          reply.ok()
+              ? FitRunsText(request, *reply)
+              : absl::StrCat("not fitted: ", Refusal(reply.status(), lines).message(), "\n"));
     }
     if (!is_any_fitted) return session.Refused(absl::InvalidArgumentError(tables));
     return session.Answer(absl::StrCat("[", absl::StrJoin(json, ","), "]"), [&] { return tables; });

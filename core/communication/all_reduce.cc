@@ -101,10 +101,9 @@ StepPlan Fused(const StepPlan& plan, const Fusion& fusion) {
 StepPlan WithShardedOptimizer(const StepPlan& plan) {
   std::vector<std::vector<int32_t>> updates(plan.size());  // by all-reduce
   for (size_t i = 0; i < plan.size(); ++i) {
-    for (const int32_t before : plan[i].waiting_for) {
+    for (const int32_t before : plan[i].waiting_for)
       if (plan[Index(before)].is_gradient)
         updates[Index(before)].push_back(static_cast<int32_t>(i));
-    }
   }
   PlanRewriter rewriter(plan);
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -247,12 +246,13 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
 
 namespace {
 
-absl::StatusOr<StepPlan> PlanFor(const Profile& profile, AllReduce job) {
+absl::StatusOr<StepPlan> PlanFor(const Profile& profile, AllReduce job, int32_t workers) {
   if (auto* const rule = std::get_if<Buckets>(&job.fusion))
     *rule = AsSent(*rule, profile.content().buckets);
   StepPlan plan = PlanOf(profile);
   if (!profile.has_collectives()) plan = WithoutServers(profile, plan);
   AssignThreads(job.fusion, plan);
+  if (job.sharding != Sharding::kNone) plan = WithSharedUpdates(profile, std::move(plan), workers);
   if (job.sharding == Sharding::kFull) {
     if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
     absl::StatusOr<StepPlan> sharded =
@@ -298,7 +298,7 @@ std::vector<PlannedCollective> CollectivesOf(StepPlan plan, const std::vector<Op
 
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) {
   if (scenario.has_servers()) return CheckServers(profile, scenario);
-  const absl::StatusOr<StepPlan> plan = PlanFor(profile, scenario.all_reduce());
+  const absl::StatusOr<StepPlan> plan = PlanFor(profile, scenario.all_reduce(), scenario.workers);
   if (!plan.ok()) return plan.status();
   if (scenario.all_reduce().fidelity == Fidelity::kCollapsed) return absl::OkStatus();
   return CheckExpanded(profile, *plan, scenario);
@@ -307,7 +307,7 @@ absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) 
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                                          const Scenario& scenario, StopCheck stop) {
   const AllReduce& job = scenario.all_reduce();
-  absl::StatusOr<StepPlan> made = PlanFor(profile, job);
+  absl::StatusOr<StepPlan> made = PlanFor(profile, job, scenario.workers);
   if (!made.ok()) return made.status();
   StepPlan& plan = *made;
   if (absl::Status status = stop(); !status.ok()) return status;
@@ -337,9 +337,9 @@ bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
   const AllReduce& of_a = a.all_reduce();
   const AllReduce& of_b = b.all_reduce();
   return of_a.fusion == of_b.fusion && of_a.partition_bytes == of_b.partition_bytes &&
-         of_a.sharding == of_b.sharding &&
+         of_a.sharding == of_b.sharding && of_a.fidelity == of_b.fidelity &&
+         (of_a.sharding == Sharding::kNone || a.workers == b.workers) &&  // or shares differ
          of_a.concurrent_collectives == of_b.concurrent_collectives &&
-         of_a.fidelity == of_b.fidelity &&
          of_a.contention.has_value() == of_b.contention.has_value() &&  // or nothing is prepared
          (of_a.fidelity == Fidelity::kCollapsed || HaveSameExpansion(a, b));
 }

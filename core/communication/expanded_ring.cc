@@ -155,14 +155,8 @@ class ExpandedWriter {
     draft.work = WorkWith(latency);
     draft.step_count = static_cast<int32_t>(profile_.steps().size());
     draft.durations.reserve(Index(draft.step_count) * draft.lane.size());
-    for (const RecordedStep& step : profile_.steps()) {
-      for (size_t op = 0; op < draft.lane.size() && pace_.GoesOn(1); ++op) {
-        const auto source = Index(draft.source[op]);
-        draft.durations.push_back(draft.lanes.IsCompute(draft.lane[op])
-                                      ? Nanoseconds(step.end_ns[source] - step.start_ns[source])
-                                      : Span{});
-      }
-    }
+    for (size_t at = 0; at < profile_.steps().size(); ++at)
+      for (size_t i = 0; i < plan_.size(); ++i) AppendDurations(i, at, draft);
     return draft;
   }
 
@@ -205,6 +199,15 @@ class ExpandedWriter {
     if (came != sent && came != first) wait(last, came);
     if (came_from >= 0)
       peer_edges_.push_back({.before = came_from, .after = last, .worker_offset = -1});
+  }
+
+  // A computation is one operation, a collective several that take no time by themselves.
+  void AppendDurations(size_t index, size_t at, ProgramDraft& draft) {
+    const PlannedOperation& operation = plan_[index];
+    const bool computes = operation.kind == Collective::kUnspecified;
+    const Span each = computes ? DurationOf(operation, profile_.steps()[at], at) : Span{};
+    for (OpIndex op = first_[index]; op <= last_[index] && pace_.GoesOn(1); ++op)
+      draft.durations.push_back(each);
   }
 
   // Of every operation, by index.

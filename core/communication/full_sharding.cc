@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <queue>
 #include <string>
 #include <string_view>
@@ -365,6 +366,51 @@ class ParameterSharder {
 };
 
 }  // namespace
+
+std::vector<bool> UpdatesOf(const Profile& profile) {
+  const std::vector<Operation>& operations = profile.operations();
+  std::vector<bool> updates(operations.size());
+  if (std::any_of(operations.begin(), operations.end(), [](const Operation& operation) {
+        return IsAcrossWorkers(operation) && operation.collective == Collective::kReduceScatter;
+      }))
+    return updates;
+  const bool has_passes =
+      std::any_of(operations.begin(), operations.end(),
+                  [](const Operation& operation) { return operation.pass != Pass::kUnspecified; });
+  std::vector<std::vector<int32_t>> followers(operations.size());
+  std::vector<int32_t> open;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (has_passes) updates[i] = operations[i].pass == Pass::kOptimizer;
+    if (!has_passes && IsGradient(operations[i])) open.push_back(static_cast<int32_t>(i));
+    for (const int32_t before : operations[i].waiting_for)
+      followers[Index(before)].push_back(static_cast<int32_t>(i));
+  }
+  while (!open.empty()) {
+    const int32_t before = open.back();
+    open.pop_back();
+    for (const int32_t after : followers[Index(before)]) {
+      if (!updates[Index(after)]) open.push_back(after);
+      updates[Index(after)] = true;
+    }
+  }
+  for (size_t i = 0; i < operations.size(); ++i)
+    if (operations[i].resource != Resource::kWorker) updates[i] = false;
+  return updates;
+}
+
+StepPlan WithSharedUpdates(const Profile& profile, StepPlan plan, int32_t workers) {
+  if (workers == 1) return plan;
+  const std::vector<bool> updates = UpdatesOf(profile);
+  for (PlannedOperation& operation : plan) {
+    const size_t source = Index(operation.source);
+    if (!updates[source]) continue;
+    auto whole_ns = std::make_shared<std::vector<int64_t>>();
+    for (const RecordedStep& step : profile.steps())
+      whole_ns->push_back(step.end_ns[source] - step.start_ns[source]);
+    operation.part = {.whole_ns = std::move(whole_ns), .begin = 0, .end = 1, .whole = workers};
+  }
+  return plan;
+}
 
 absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const StepPlan& plan,
                                                const std::vector<int32_t>& counts) {

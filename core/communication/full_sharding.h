@@ -27,6 +27,14 @@ inline Sharding ShardingOf(const Scenario& scenario) {
   return scenario.has_servers() ? Sharding::kNone : scenario.all_reduce().sharding;
 }
 
+// By operation of the profile: a worker's computation of the update of parameters, of which a
+// sharded job's workers make a share each. It has the pass OPTIMIZER or, where no operation says a
+// pass, waits for the sum of a gradient, however indirectly. None of a profile whose gradients were
+// scattered when it was recorded, whose shares they are already. Cost: linear.
+std::vector<bool> UpdatesOf(const Profile& profile);
+// The plan with updates of the profile as long as the share of one of so many workers.
+StepPlan WithSharedUpdates(const Profile& profile, StepPlan plan, int32_t workers);
+
 // The plan with each unit's parameters sharded; `counts`: all-reduces of each unit, in graph order.
 //
 // A profile does not say which computation uses which parameters. The backward of a unit begins

@@ -36,7 +36,7 @@ PipelineInputs PipelineInputsOf(const PipelinePlan& plan, const Scenario& scenar
         scenario.pipeline->latency_seconds +
         static_cast<double>(bytes) / scenario.pipeline->bandwidth_bytes_per_second;
   }
-  for (const Span tail : plan.tails)
+  for (const Span tail : plan.TailsOf(scenario))
     inputs.rest_seconds = std::max(inputs.rest_seconds, ToSeconds(tail));
   return inputs;
 }

@@ -158,10 +158,10 @@ class PipelineDiagnostician {
         changed.plan.reduces = false;
         break;
       case WhatIf::kNoStepEnd:
-        if (std::all_of(plan_.tails.begin(), plan_.tails.end(),
-                        [](Span tail) { return tail == Span{}; }))
+        for (std::vector<Span>* const part : {&changed.plan.tails, &changed.plan.updates})
+          std::fill(part->begin(), part->end(), Span{});
+        if (plan_.TailsOf(query_.scenario) == changed.plan.TailsOf(query_.scenario))
           changed.why_not = "nothing was recorded there";
-        std::fill(changed.plan.tails.begin(), changed.plan.tails.end(), Span{});
         break;
       default:
         ChangeLikeOthers(change, changes, changed);

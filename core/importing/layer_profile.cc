@@ -81,10 +81,12 @@ std::vector<std::string> NotesOn(const LayerTable& table) {
   int64_t bytes = 0;
   int64_t forward_ns = 0;
   int64_t backward_ns = 0;
+  int64_t optimizer_ns = table.optimizer_ns;
   for (const TrainingLayer& layer : table.layers) {
     for (const ParameterTensor& tensor : layer.parameters) bytes += tensor.size_bytes;
     forward_ns += layer.forward_ns;
     backward_ns += layer.backward_ns + layer.backward_weight_ns.value_or(0);
+    optimizer_ns += layer.optimizer_ns;
   }
   return {absl::StrFormat(
               "Found a table of %d layers, which run one after the other: %.3f ms of forward and "
@@ -92,8 +94,7 @@ std::vector<std::string> NotesOn(const LayerTable& table) {
               "step.",
               table.layers.size(), static_cast<double>(forward_ns) / kNsPerMs,
               static_cast<double>(backward_ns) / kNsPerMs,
-              static_cast<double>(table.optimizer_ns) / kNsPerMs,
-              static_cast<double>(bytes) / kMebibyte),
+              static_cast<double>(optimizer_ns) / kNsPerMs, static_cast<double>(bytes) / kMebibyte),
           "Assumed: a layer's gradients are one, as large as its parameters, and met in an "
           "all-reduce; the batch of the profile is that of the table's times."};
 }

@@ -62,17 +62,23 @@ bool IsPassedOver(std::string_view line) {
   return begin == std::string_view::npos || line[begin] == '#';
 }
 
-// Quotes around a cell are not of it; what divides cells may be within them.
-Cells CellsOf(std::string_view line) {
+// Quotes around a cell are not of it; what divides cells may be within them, and a quote that is
+// written twice (RFC 4180). `is_open`: the last quote is not closed.
+Cells CellsOf(std::string_view line, bool& is_open) {
   Cells cells(1);
-  bool is_quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      is_quoted = !is_quoted;
-    } else if (!is_quoted && std::string_view(kSeparators).find(c) != std::string_view::npos) {
+  is_open = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    std::string& cell = cells.back();
+    const bool is_quote = line[i] == '"';
+    const bool is_bare = cell.find_first_not_of(' ') == std::string::npos;
+    if (is_quote && is_open && line.substr(i + 1, 1) == "\"") {
+      cell.push_back(line[++i]);
+    } else if (is_quote && (is_open || is_bare)) {
+      is_open = !is_open;
+    } else if (!is_open && std::string_view(kSeparators).find(line[i]) != std::string_view::npos) {
       cells.emplace_back();
     } else {
-      cells.back().push_back(c);
+      cell.push_back(line[i]);
     }
   }
   for (std::string& cell : cells) absl::StripAsciiWhitespace(&cell);
@@ -87,11 +93,16 @@ class TableParser {
     for (; !text.empty() && !faults_.full() && !is_over_limit_; ++line_) {
       const std::string_view line = NextLine(text);
       if (IsPassedOver(line)) continue;
-      if (columns_.empty()) {
-        ReadHeader(CellsOf(line));
+      bool is_open = false;
+      const Cells cells = CellsOf(line, is_open);
+      if (is_open) {
+        Fault("a quote is not closed: a cell ends on its line");
+        if (columns_.empty()) return {};
+      } else if (columns_.empty()) {
+        ReadHeader(cells);
         if (!faults_.empty()) return {};
       } else {
-        ReadRow(CellsOf(line));
+        ReadRow(cells);
       }
     }
     if (table_.layers.empty() && faults_.empty()) Fault("the table has no layer");
@@ -147,7 +158,7 @@ class TableParser {
       if (column == kForward) layer.forward_ns = TimeOf(column, cell);
       if (column == kBackward || column == kBackwardInput) layer.backward_ns = TimeOf(column, cell);
       if (column == kBackwardWeight) layer.backward_weight_ns = TimeOf(column, cell);
-      if (column == kOptimizer) table_.optimizer_ns += TimeOf(column, cell);
+      if (column == kOptimizer) layer.optimizer_ns = TimeOf(column, cell);
       if (column == kActivation) layer.output_bytes = BytesOf(column, cell);
       if (column == kKept) layer.kept_bytes = BytesOf(column, cell);
       if (column == kParameters) parameter_bytes = BytesOf(column, cell);
@@ -273,8 +284,8 @@ const Json* ChosenLayers(const Json& profile, const SailorChoice& choice, FaultL
   if (layers == nullptr || width < 1) {
     faults.Add(
         "tensor_parallel",
-        absl::StrCat(width == 0 ? "not given" : absl::StrCat(width),
-                     ": of that micro-batch the profile has tensor widths of ", KeysOf(*widths)));
+        absl::StrCat(width == 0 ? "not given, and" : absl::StrCat(width, ":"),
+                     " of that micro-batch the profile has tensor widths of ", KeysOf(*widths)));
     return nullptr;
   }
   return layers;
@@ -377,7 +388,8 @@ bool IsLayerTable(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = NextLine(text);
     if (IsPassedOver(line)) continue;
-    const Cells cells = CellsOf(line.substr(0, 4096));
+    bool is_open = false;
+    const Cells cells = CellsOf(line.substr(0, 4096), is_open);
     return cells.size() > 1 && std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
              const std::string name = absl::AsciiStrToLower(cell);
              return name == kColumnNames[kForward] || name == kColumnNames[kBackward] ||

@@ -14,7 +14,7 @@ namespace stepcast {
 // A table's layers; each feeds the next.
 struct LayerTable {
   std::vector<TrainingLayer> layers;
-  int64_t optimizer_ns = 0;
+  int64_t optimizer_ns = 0;  // of all layers at once
   int64_t bounded = 0;  // layers with the time of a larger micro-batch, which took less
 };
 
@@ -50,7 +50,8 @@ bool IsLayerTable(std::string_view text);
 // parameter_bytes, kept_bytes (until the backward pass) and optimizer_ms, each 0 where it is not
 // given. Blank lines and those that begin with # are passed over. Adds a fault at `line N` for each
 // value that is missing, no number or out of bounds, for each column that is unknown or there
-// twice, and for names that are there twice; the result is then of no use. Cost: linear.
+// twice, and for names that are there twice; the result is then of no use. A cell may be quoted, as
+// RFC 4180 has it, on one line. Cost: linear.
 LayerTable ParseLayerTable(std::string_view text, const ProfileLimits& limits, FaultList& faults);
 
 }  // namespace stepcast

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +23,9 @@ constexpr int32_t kMaxLayouts = 100;
 constexpr size_t kMaxTried = 1000;
 constexpr int32_t kReplications = 3;
 constexpr size_t kAtOnce = 4;
+// Layouts that are ranked at least, and the simulated events within which all that are wanted are.
+constexpr size_t kRanked = 5;
+constexpr int64_t kEventsOfAll = 2'000'000;
 
 // Numbers of chunks a device that are tried of each schedule that has them.
 constexpr size_t kChunkNumbers = 8;
@@ -57,12 +59,11 @@ class LayoutResolver {
     query_.max_layouts = draft_.max_layouts.value_or(query_.max_layouts);
     for (int32_t stages = 1; stages <= std::min<int64_t>(replicas_, links_); ++stages)
       if (replicas_ % stages == 0) TryStages(stages);
-    if (is_too_much_) {
+    if (is_too_much_)
       return FaultsError("REQUEST_INVALID",
                          {{"devices", absl::StrCat(draft_.devices, " have more than ", kMaxTried,
                                                    " layouts: name fewer schedules, or ask about "
                                                    "another number")}});
-    }
     return std::move(query_);
   }
 
@@ -149,14 +150,13 @@ class LayoutResolver {
     return numbers;
   }
 
-  // Shardings, tried until one fits: a sharded optimizer takes as long, it is for memory.
+  // Shardings, tried until one fits.
   std::vector<Sharding> Shardings(int64_t workers) const {
     const auto* asked = draft_.scenario.has_value()
                             ? std::get_if<AllReduceDraft>(&draft_.scenario->communication)
                             : nullptr;
     if (asked != nullptr && asked->sharding.has_value()) return {*asked->sharding};
-    if (workers > 1 && query_.objective == LayoutObjective::kMinMemory)
-      return {Sharding::kOptimizer, Sharding::kNone};
+    if (workers > 1 && query_.by_memory()) return {Sharding::kOptimizer, Sharding::kNone};
     if (workers > 1 && draft_.memory_bytes > 0) return {Sharding::kNone, Sharding::kOptimizer};
     return {Sharding::kNone};
   }
@@ -223,13 +223,11 @@ class LayoutScale {
       WeighShardings(tried);
     }
     if (weighed_.candidates.empty()) return NothingFits();
-    const bool by_memory = query_.objective == LayoutObjective::kMinMemory;
+    const auto key = [&](const LayoutCandidate& one) {
+      return std::pair(query_.by_memory() ? one.memory_bytes : 0, -one.bound);
+    };
     std::stable_sort(weighed_.candidates.begin(), weighed_.candidates.end(),
-                     [&](const LayoutCandidate& a, const LayoutCandidate& b) {
-                       if (by_memory && a.memory_bytes != b.memory_bytes)
-                         return a.memory_bytes < b.memory_bytes;
-                       return a.bound > b.bound;
-                     });
+                     [&](const auto& a, const auto& b) { return key(a) < key(b); });
     return std::move(weighed_);
   }
 
@@ -328,39 +326,46 @@ class LayoutRanking {
 
   absl::StatusOr<LayoutAnswer> Run(StopCheck stop, const Executor& executor,
                                    const KnownRuns& known) && {
-    while (next_ < candidates_.size()) {
-      if (IsPruned(candidates_[next_])) {
-        answer_.pruned = static_cast<int32_t>(candidates_.size() - next_);
-        break;
-      }
+    while (next_ < candidates_.size() && !IsRanked())
       if (absl::Status status = SimulateNext(stop, executor, known); !status.ok()) return status;
-    }
     if (answer_.layouts.empty()) return failure_;
+    const auto key = [&](const LayoutAnswer::Layout& layout) {
+      return std::pair(query_.by_memory() ? layout.memory_bytes : 0, -layout.rate());
+    };
     std::stable_sort(answer_.layouts.begin(), answer_.layouts.end(),
-                     [&](const LayoutAnswer::Layout& a, const LayoutAnswer::Layout& b) {
-                       if (by_memory() && a.memory_bytes != b.memory_bytes)
-                         return a.memory_bytes < b.memory_bytes;
-                       return a.prediction.examples_per_second > b.prediction.examples_per_second;
-                     });
+                     [&](const auto& a, const auto& b) { return key(a) < key(b); });
     TellProbabilities();
-    if (answer_.layouts.size() > wanted()) answer_.layouts.resize(wanted());
+    ListRanked();
     return std::move(answer_);
   }
 
  private:
-  bool by_memory() const { return query_.objective == LayoutObjective::kMinMemory; }
   size_t wanted() const { return static_cast<size_t>(query_.max_layouts); }
 
-  // Candidates come by memory, or by their bound: the next reaches none of those that are wanted.
-  bool IsPruned(const LayoutCandidate& next) const {
-    const size_t count = by_memory() ? wanted() : std::min<size_t>(wanted(), 5);
-    if (answer_.layouts.size() < count) return false;
-    if (by_memory()) return next.memory_bytes > answer_.layouts[count - 1].memory_bytes;
-    std::vector<double> rates;
-    for (const LayoutAnswer::Layout& layout : answer_.layouts)
-      rates.push_back(layout.prediction.examples_per_second);
-    std::sort(rates.begin(), rates.end(), std::greater<>());
-    return next.bound * kChance < rates[count - 1];
+  // True if none that is left, which come by memory or bound, could stand before the layout.
+  bool IsBeforeOthers(const LayoutAnswer::Layout& layout) const {
+    if (next_ == candidates_.size()) return true;
+    const LayoutCandidate& next = candidates_[next_];
+    return query_.by_memory() ? next.memory_bytes > layout.memory_bytes
+                              : next.bound * kChance < layout.rate();
+  }
+
+  // True if as many as are wanted are ranked, or the best few, where more would take long.
+  bool IsRanked() const {
+    const bool is_long = answer_.simulation.simulated_operations > kEventsOfAll;
+    const size_t count = is_long && !query_.by_memory() ? std::min(wanted(), kRanked) : wanted();
+    return std::count_if(answer_.layouts.begin(), answer_.layouts.end(), [&](const auto& layout) {
+             return IsBeforeOthers(layout);
+           }) >= static_cast<ptrdiff_t>(count);
+  }
+
+  // Leaves out those that one which was not simulated could stand before, and more than are wanted.
+  void ListRanked() {
+    size_t count = std::min(wanted(), answer_.layouts.size());
+    while (count > 0 && !IsBeforeOthers(answer_.layouts[count - 1])) --count;
+    const size_t left = candidates_.size() - next_;
+    answer_.pruned = static_cast<int32_t>(left + answer_.layouts.size() - count);
+    answer_.layouts.resize(count);
   }
 
   // Fails as `stop`, but for a spent time budget once there is a layout.
@@ -398,12 +403,15 @@ class LayoutRanking {
     return absl::OkStatus();
   }
 
-  // The chance of the simulated runs, and what it may cost to take the first.
+  // The chance of the simulated runs, and what it may cost to take the first. Layouts that need
+  // more memory than the least are none of the best by memory.
   void TellProbabilities() {
     std::vector<Alternative> alternatives;
-    for (const LayoutAnswer::Layout& layout : answer_.layouts)
-      alternatives.push_back({.value = layout.prediction.examples_per_second,
+    for (const LayoutAnswer::Layout& layout : answer_.layouts) {
+      if (query_.by_memory() && layout.memory_bytes > answer_.layouts.front().memory_bytes) break;
+      alternatives.push_back({.value = layout.rate(),
                               .deviation = DeviationOf(layout.prediction.simulation_interval)});
+    }
     const std::vector<double> probabilities =
         ProbabilitiesOfBest(alternatives, query_.options.seed);
     for (size_t i = 0; i < alternatives.size(); ++i)

@@ -5,7 +5,9 @@
 // that the layers allow, first those that divide them; where memory refuses a layout, it with a
 // sharded optimizer. What a profile, a device's memory or a simulation (a deadlock) does not allow
 // is refused, by name. The others are simulated in the order of a bound of their throughput
-// (MostStepsPerSecond) until no bound left reaches the best five, or by what memory they need.
+// (MostStepsPerSecond), or of the memory that they need, until none that is left could be among as
+// many as are wanted, or, where that takes long, among the best five. None is listed that one which
+// was not simulated could stand before.
 // Threads: pure functions of their arguments.
 #pragma once
 
@@ -86,18 +88,22 @@ struct LayoutQuery {
   LayoutObjective objective = LayoutObjective::kMaxThroughput;
   int32_t max_layouts = 20;
   SimulationOptions options;
+
+  bool by_memory() const { return objective == LayoutObjective::kMinMemory; }
 };
 
 struct LayoutAnswer {
   struct Layout {
     Prediction prediction;
     int64_t memory_bytes = 0;
-    double probability_best = 0;
+    double probability_best = 0;  // of the fastest, of those that need least by memory
+
+    double rate() const { return prediction.examples_per_second; }
   };
   std::vector<Layout> layouts;  // best first
-  double expected_loss = 0;     // of taking the first, as Settled has it
+  double expected_loss = 0;     // of taking the first, as Settled has it, among the same
   std::vector<RefusedLayout> refused;
-  int32_t pruned = 0;   // that cannot be among the best, by their bounds
+  int32_t pruned = 0;   // that fit and are no better than those listed
   int32_t untried = 0;  // when the time budget was spent
   std::vector<Warning> warnings;
   SimulationStatistics simulation;

@@ -22,6 +22,7 @@ constexpr int kStagesRuns = 14;
 constexpr double kStagesDeviation = 0.029;
 constexpr double kUnknownRest = 2.5;
 constexpr double kMaxStepSeconds = 1e6;
+constexpr double kRounding = 1e-12;  // of a rest, as a share of a step
 constexpr int64_t kMaxRunDevices = int64_t{1} << 30;
 constexpr size_t kMaxNameBytes = 256;
 
@@ -47,6 +48,9 @@ void CheckRuns(const RunFitDraft& draft, FaultList& faults) {
     check("pipeline.stages", run.stages, kMaxPipelineDevices);
     check("pipeline.chunks", run.chunks, kMaxChunks);
     check("pipeline.micro_batches", run.micro_batches, kMaxMicroBatches);
+    if (run.devices > 0 && run.stages > 0 && run.devices % run.stages != 0)
+      faults.Add(path + "devices",
+                 absl::StrCat(run.devices, " are no whole pipelines of ", run.stages, " stages"));
     if (const double seconds = run.step_seconds.value_or(1);
         !(seconds > 0 && seconds <= kMaxStepSeconds))
       faults.Add(path + "step_seconds",
@@ -116,7 +120,9 @@ class RunLine {
       line_.Add(WorkOf(runs[i]), *runs[i].step_seconds);
       is_told_ |= WorkOf(runs[i]) != WorkOf(smallest_);
     }
-    has_rest_ = is_told_ && line_.offset() >= 0;
+    if (is_told_ && std::fabs(line_.offset()) > kRounding * *smallest_.step_seconds)
+      rest_ = line_.offset();
+    has_rest_ = is_told_ && rest_ >= 0;
     double squares = kPriorRuns * kPriorDeviation * kPriorDeviation;
     for (const size_t i : basis) {
       const double error = At(runs[i]) / *runs[i].step_seconds - 1;
@@ -128,10 +134,10 @@ class RunLine {
 
   // More work takes no more seconds.
   bool falls() const { return is_told_ && line_.slope() <= 0; }
-  // The rest of the line that does not go through zero; 0: not told.
-  double rest() const { return is_told_ ? line_.offset() : 0; }
+  // The rest of the line that does not go through zero; 0: there is none, or it is not told.
+  double rest() const { return rest_; }
   double slope() const { return has_rest_ ? line_.slope() : line_.slope_through_zero(); }
-  double offset() const { return has_rest_ ? line_.offset() : 0; }
+  double offset() const { return std::max(rest_, 0.0); }
   double At(const MeasuredRun& run) const { return slope() * WorkOf(run) + offset(); }
   double LinearAt(const MeasuredRun& run) const {
     return *smallest_.step_seconds * run.micro_batches / smallest_.micro_batches *
@@ -161,6 +167,7 @@ class RunLine {
 
   const MeasuredRun& smallest_;
   WeightedLine line_;
+  double rest_ = 0;
   bool is_told_ = false;   // the rest
   bool has_rest_ = false;  // it is, and not below 0
   int degrees_ = 0;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -43,6 +45,7 @@ class StageMapper {
     map_.splits_backward =
         std::any_of(operations.begin(), operations.end(),
                     [](const Operation& o) { return o.pass == Pass::kBackwardWeight; });
+    if (AreRanks()) map_.recorded_ranks = static_cast<int32_t>(map_.chain.size());
     return std::move(map_);
   }
 
@@ -65,6 +68,20 @@ class StageMapper {
         if (const auto link = by_parameter_.find(operation.parameter); link != by_parameter_.end())
           of_gradient_.try_emplace(before, link->second);
     }
+  }
+
+  // True where the links are what the import of a pipeline's ranks makes (pipeline_ranks.cc): a
+  // forward pass of each, by its number, and an optimizer of its own.
+  bool AreRanks() const {
+    if (profile_.framework() != kPytorchFramework || map_.chain.size() < 2) return false;
+    absl::flat_hash_set<std::string> optimizers;
+    for (const Operation& operation : profile_.operations())
+      if (operation.pass == Pass::kOptimizer) optimizers.insert(operation.name);
+    for (size_t rank = 0; rank < map_.chain.size(); ++rank)
+      if (profile_.operations()[Index(map_.chain[rank])].name != absl::StrCat("forward/", rank) ||
+          !optimizers.contains(absl::StrCat("optimizer/", rank)))
+        return false;
+    return true;
   }
 
   // False, with a fault.

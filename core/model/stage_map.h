@@ -33,6 +33,8 @@ struct StageMap {
   std::vector<StageRole> role_of;
   bool splits_backward = false;  // some operation is of the weights' gradient alone
   bool has_gradients = false;
+  // Ranks of a pipeline that the recording was read from, each a link; 0: it is of one piece.
+  int32_t recorded_ranks = 0;
 
   // The number of the link's stage. `first`: the first link of each stage, ascending.
   static int32_t StageOf(const std::vector<int32_t>& first, int32_t link);

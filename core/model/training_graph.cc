@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 namespace stepcast {
@@ -132,6 +133,7 @@ TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int6
     return layer.backward_weight_ns.has_value();
   });
   std::vector<int32_t> reduced;
+  std::vector<std::vector<int32_t>> needed(layers.size());  // by its layer's update
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
     if (is_split) {
       compute({.name = "backward_input/" + layer->name, .pass = Pass::kBackwardInput},
@@ -150,7 +152,18 @@ TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int6
                              .collective = Collective::kAllReduce},
                             0));
     }
+    const auto sums = static_cast<std::ptrdiff_t>(layer->parameters.size());
+    std::vector<int32_t>& own = needed[static_cast<size_t>(layers.rend() - layer) - 1];
+    own = sums > 0 ? std::vector<int32_t>(reduced.end() - sums, reduced.end()) : launched;
   }
+  const bool has_own = std::any_of(layers.begin(), layers.end(),
+                                   [](const auto& layer) { return layer.optimizer_ns > 0; });
+  for (size_t i = 0; has_own && i < layers.size(); ++i) {
+    if (launched != needed[i]) launched.insert(launched.end(), needed[i].begin(), needed[i].end());
+    compute({.name = "optimizer/" + layers[i].name, .pass = Pass::kOptimizer},
+            layers[i].optimizer_ns);
+  }
+  if (has_own) return graph;
   reduced.push_back(launched.front());
   launched = std::move(reduced);
   compute({.name = "optimizer", .pass = Pass::kOptimizer}, optimizer_ns);

@@ -25,6 +25,7 @@ struct TrainingLayer {
   std::optional<int64_t> backward_weight_ns;
   int64_t kept_bytes = 0;    // of the forward computation (Operation)
   int64_t output_bytes = 0;  // likewise
+  int64_t optimizer_ns = 0;  // of its own update
 };
 
 struct TrainingGraph {
@@ -55,9 +56,12 @@ TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers);
 //
 // In graph order: `forward/LAYER` of each layer; from the last layer to the first `backward/LAYER`
 // and, from its last parameter to its first, `all_reduce/TENSOR`, which waits for it; `optimizer`,
-// which waits for all of them. A computation waits for the one before it: kernels of a stream run
+// which waits for all of them. Where layers have updates of their own, `optimizer/LAYER` of each
+// stands in its place, from the first layer to the last, and waits for its layer's all-reduces, or
+// backward where there are none. A computation waits for the one before it: kernels of a stream run
 // in the order in which they were launched, and autograd launches backward in the reverse order of
-// forward. REQUIRES: at least one layer; names are unique. Cost: linear.
+// forward. `optimizer_ns`: of all layers at once. REQUIRES: at least one layer; names are unique;
+// optimizer_ns is 0 where layers have updates of their own. Cost: linear.
 TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int64_t optimizer_ns);
 
 }  // namespace stepcast

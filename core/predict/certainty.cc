@@ -58,13 +58,18 @@ InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, 
           .with_more_steps = HalfWidthOf(model, sensitivity, kMoreSteps, level)};
 }
 
-ModelError MeasuredModelError(const Scenario& scenario, bool has_recorded_stages) {
+ModelError MeasuredModelError(const Scenario& scenario, int32_t recorded_ranks) {
   const MeasuredError& measured =
-      kMeasuredErrors[has_recorded_stages ? kRecordedStages
-                                          : kRowByJobKind[static_cast<size_t>(scenario.kind())]];
+      kMeasuredErrors[recorded_ranks > 0 ? kRecordedStages
+                                         : kRowByJobKind[static_cast<size_t>(scenario.kind())]];
   ModelError error{.fraction = measured.fraction, .source = measured.source};
   if (scenario.sums())
     error.source = absl::StrCat("none of servers that sum is measured; of others: ", error.source);
+  if (recorded_ranks > 0 && scenario.pipeline->layout.stages() != recorded_ranks)
+    error.source = absl::StrCat(
+        "none of stages of several recorded ranks is measured; of stages "
+        "that are ranks: ",
+        error.source);
   return error;
 }
 

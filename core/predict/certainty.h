@@ -29,9 +29,9 @@ struct InputError {
 };
 InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, double level);
 
-// The last measured error of predictions of jobs of the scenario's kind. `has_recorded_stages`: of
-// a pipeline none of whose stages is cut from what was recorded together.
-ModelError MeasuredModelError(const Scenario& scenario, bool has_recorded_stages = false);
+// The last measured error of predictions of jobs of the scenario's kind. `recorded_ranks`: of the
+// pipeline whose ranks the profile was read from; 0: it was recorded in one piece.
+ModelError MeasuredModelError(const Scenario& scenario, int32_t recorded_ranks = 0);
 
 // The parts of a prediction's intervals, as shares of throughput.
 struct Uncertainty {

@@ -69,13 +69,14 @@ class PipelinePlanner {
 
   PipelinePlan Make() && {
     const size_t stages = first_.size();
-    plan_.has_recorded_stages = stages > 1 && map_.chain.size() == stages;
+    plan_.recorded_ranks = map_.recorded_ranks;
     plan_.recorded_buckets = profile_.content().buckets;
     plan_.sent_share = SentShareOf(profile_);
     plan_.gradients.resize(stages);
     plan_.kept_bytes.resize(stages);
     plan_.gradient_bytes.resize(Index(layout_.devices));
     plan_.tails.resize(Index(layout_.devices));
+    plan_.updates.resize(Index(layout_.devices));
     for (size_t stage = 1; stage < stages; ++stage)
       plan_.output_bytes.push_back(BytesAtCut(profile_, map_, first_[stage]));
     plan_.output_bytes.push_back(0);
@@ -221,6 +222,8 @@ class PipelinePlanner {
     for (int32_t device = 0; device < layout_.devices; ++device) all.push_back(device);
     std::vector<Devices> known(operations_.size());
     std::vector<double> tails(all.size());
+    std::vector<double> updates(all.size());
+    const std::vector<bool> is_update = UpdatesOf(profile_);
     for (const int32_t op : order_) {
       const size_t i = Index(op);
       if (map_.role_of[i] != StageRole::kEndOfStep) continue;
@@ -234,12 +237,14 @@ class PipelinePlanner {
         ns += static_cast<double>(step.end_ns[i] - step.start_ns[i]) /
               static_cast<double>(profile_.steps().size());
       for (const int32_t device : devices)
-        tails[Index(device)] +=
+        (is_update[i] ? updates : tails)[Index(device)] +=
             ns * (bytes > 0 ? static_cast<double>(plan_.gradient_bytes[Index(device)]) / bytes
                             : 1 / static_cast<double>(devices.size()));
     }
-    for (size_t device = 0; device < tails.size(); ++device)
+    for (size_t device = 0; device < tails.size(); ++device) {
       plan_.tails[device] = FromSeconds(tails[device] * 1e-9);
+      plan_.updates[device] = FromSeconds(updates[device] * 1e-9);
+    }
   }
 
   void AddHost() {
@@ -280,6 +285,39 @@ class PipelinePlanner {
 
 }  // namespace
 
+std::vector<Span> PipelinePlan::TailsOf(const Scenario& scenario) const {
+  std::vector<Span> all = tails;
+  const int32_t shares = ShardingOf(scenario) == Sharding::kNone ? 1 : scenario.workers;
+  for (size_t device = 0; device < all.size(); ++device)
+    all[device] += Span{updates[device].ticks / shares};
+  return all;
+}
+
+PassTimes PipelinePlan::PassesOf(const Scenario& scenario) const {
+  const PipelineLayout& layout = scenario.pipeline->layout;
+  const double share =
+      static_cast<double>(layout.micro_batches) / static_cast<double>(times.size());
+  std::vector<PassTimes> of(Index(layout.devices));
+  for (const auto& of_step : times) {
+    for (size_t stage = 0; stage < of_step.size(); ++stage) {
+      PassTimes& device = of[Index(layout.DeviceOf(static_cast<int32_t>(stage)))];
+      device.forward += share * ToSeconds(of_step[stage].forward);
+      device.backward +=
+          share * ToSeconds(of_step[stage].backward + of_step[stage].backward_weight);
+    }
+  }
+  PassTimes most;
+  const std::vector<Span> ends = TailsOf(scenario);
+  for (size_t device = 0; device < of.size(); ++device) {
+    most.forward = std::max(most.forward, of[device].forward);
+    most.backward = std::max(most.backward, of[device].backward);
+    most.optimizer = std::max(most.optimizer, ToSeconds(ends[device] - tails[device]));
+    most.other = std::max(most.other, ToSeconds(tails[device]));
+  }
+  const std::vector<double> speeds = scenario.compute_speeds();
+  return speeds.empty() ? most : most / *std::min_element(speeds.begin(), speeds.end());
+}
+
 std::vector<double> PipelinePlan::MicroBatchSeconds(const PipelineLayout& layout) const {
   std::vector<double> seconds(Index(layout.devices));
   for (const auto& of_step : times)
@@ -302,7 +340,7 @@ PipelineJob JobOf(const PipelinePlan& plan, const Scenario& scenario) {
   job.times = plan.times;
   job.output_bytes = plan.output_bytes;
   AddReductions(plan, scenario, job);
-  job.tails = plan.tails;
+  job.tails = plan.TailsOf(scenario);
   job.receives = pipeline.receives;
   job.transport = pipeline.transport;
   job.links = pipeline.links;

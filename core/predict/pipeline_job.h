@@ -4,7 +4,8 @@
 // graph order on the streams they name, with what they wait for inside it; collectives of groups
 // inside a replica take what was recorded. A gradient is ready when what it waits for has ended
 // within the last backward. What ends a step belongs to the devices whose gradients it waits for,
-// shared by their bytes. Threads: pure functions, values.
+// shared by their bytes; of updates (UpdatesOf) a sharded replica makes its share. Threads: pure
+// functions, values.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "core/model/scenario.h"
 #include "core/pipeline/simulation.h"
 #include "core/predict/device_memory.h"
+#include "core/predict/pass_times.h"
 
 namespace stepcast {
 
@@ -30,16 +32,22 @@ struct PipelinePlan {
   std::vector<std::vector<StageTimes>> times;             // by recorded step and stage
   std::vector<int64_t> output_bytes;                      // of a stage but the last
   std::vector<std::vector<StageGradient>> gradients;      // by stage, in graph order
-  std::vector<Span> tails;                                // by device
+  std::vector<Span> tails;                                // by device, without updates
+  std::vector<Span> updates;                              // by device, of all its parameters
   std::vector<int64_t> kept_bytes;                        // by stage, of one micro-batch
   std::vector<int64_t> gradient_bytes;                    // by device
   std::optional<RecordedBuckets> recorded_buckets;        // the profile's
   std::vector<std::vector<std::string>> first_by_device;  // names of first operations, by chunk
   bool knows_memory = false;
-  double sent_share = 1;             // of a byte of gradients
-  bool has_recorded_stages = false;  // none is cut from what was recorded together
-  bool reduces = true;               // a what-if: else reductions take no time
+  double sent_share = 1;       // of a byte of gradients
+  int32_t recorded_ranks = 0;  // of a pipeline, as StageMap has them
+  bool reduces = true;         // a what-if: else reductions take no time
 
+  // By device, what follows its step's gradients; replicas that shard share their updates.
+  std::vector<Span> TailsOf(const Scenario& scenario) const;
+  // All micro-batches of a step, of the device that has most of a pass, of the slowest
+  // replica.
+  PassTimes PassesOf(const Scenario& scenario) const;
   // Seconds of computation of a micro-batch, by device.
   std::vector<double> MicroBatchSeconds(const PipelineLayout& layout) const;
 };

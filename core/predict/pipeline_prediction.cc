@@ -357,8 +357,7 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
 void PipelineRuns::Summarize(Prediction& prediction) const {
   const MeanInterval mean = StepsPerSecond();
   const double workers = scenario_.workers;
-  const double batch =
-      static_cast<double>(profile_.batch_size()) * scenario_.pipeline->layout.micro_batches;
+  const auto batch = static_cast<double>(scenario_.ExamplesPerStep(profile_));
   prediction.scenario = scenario_;
   prediction.steps_per_second = mean.mean * workers;
   prediction.examples_per_second = prediction.steps_per_second * batch;
@@ -371,7 +370,7 @@ void PipelineRuns::Summarize(Prediction& prediction) const {
   prediction.completions = runs_.front().completions;
   const Interval single = SingleRunInterval(estimates, options_.confidence_level);
   ModelError error =
-      is_modelled_ ? MeasuredModelError(scenario_, plan_.has_recorded_stages) : ModelError{};
+      is_modelled_ ? MeasuredModelError(scenario_, plan_.recorded_ranks) : ModelError{};
   if (options_.model_error_fraction.has_value())
     error = {.fraction = *options_.model_error_fraction, .source = "as asked for"};
   TellCertainty(
@@ -388,6 +387,7 @@ void PipelineRuns::Summarize(Prediction& prediction) const {
   prediction.speedup = workers * mean.mean / alone;
   prediction.scaling_efficiency = prediction.speedup / workers;
   prediction.replications = static_cast<int32_t>(runs_.size());
+  prediction.passes = plan_.PassesOf(scenario_);
   if (options_.horizon == Horizon::kSteadyState) prediction.steps_per_worker = steps_;
   prediction.devices = scenario_.workers * scenario_.DevicesPerWorker(profile_);
   Warn(prediction);

@@ -5,8 +5,10 @@
 #include <limits>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "core/base/normal_distribution.h"
+#include "core/communication/full_sharding.h"
 #include "core/communication/job.h"
 #include "core/predict/pipeline_job.h"
 
@@ -50,7 +52,13 @@ ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& qu
       AddRow(scenario, ThroughputBound(PlanPipeline(profile, scenario), scenario));
       continue;
     }
-    const absl::StatusOr<JobProgram> job = BuildJobProgram(profile, scenario, NeverStop);
+    // The most workers that share an update make its part the shortest.
+    Scenario shortest = scenario;
+    if (ShardingOf(scenario) != Sharding::kNone) {
+      shortest.workers = query.max_workers;
+      std::get<AllReduce>(shortest.communication).fidelity = Fidelity::kCollapsed;
+    }
+    const absl::StatusOr<JobProgram> job = BuildJobProgram(profile, shortest, NeverStop);
     if (!job.ok()) {
       setup_ = job.status();
       return;

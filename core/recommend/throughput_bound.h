@@ -53,7 +53,8 @@ class ThroughputBound {
  public:
   // No bound.
   ThroughputBound() = default;
-  // REQUIRES: the program is this scenario's.
+  // REQUIRES: the program is this scenario's, with as many workers as are asked about at most where
+  // they share updates.
   ThroughputBound(const JobProgram& job, const Scenario& scenario);
   // Of a pipeline: MostStepsPerSecond, of which chance may leave a little more.
   ThroughputBound(PipelinePlan plan, const Scenario& scenario);

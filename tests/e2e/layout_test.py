@@ -110,6 +110,15 @@ class FitRunsTest(ServerTest):
             done = subprocess.run([os.environ["STEPCAST"], "layout", "fit", path], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
             self.assertIn("assumed: no rest", done.stdout, done.stderr)
             with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join([lines[0], "", lines[1], "gpt3,7,2,12,32,1", "gpt3,16,8,12,16,1.1"]))
+            done = subprocess.run([os.environ["STEPCAST"], "layout", "fit", path], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("line 4, devices: 7 are no whole pipelines of 2 stages", done.stderr)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join([lines[0], "gpt3,8,8,8,9,1.0", "gpt3,8,8,8,17,1.8"]))
+            done = subprocess.run([os.environ["STEPCAST"], "layout", "fit", path], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+            self.assertIn(" rest ", done.stdout, done.stderr)
+            with open(path, "w", encoding="utf-8") as file:
                 file.write("\n".join([lines[0], "gpt3,512,8,12,many,1"]))
             done = subprocess.run([os.environ["STEPCAST"], "layout", "fit", path], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
             self.assertNotEqual(done.returncode, 0)

@@ -173,6 +173,7 @@ TEST(FlagNamesTest, WhatIsMissingIsNamedByTheFlagToGive) {
   EXPECT_EQ(FlagToGive("constraints.examples"), "--examples");
   EXPECT_EQ(FlagToGive("prices"), "--worker-hour");
   EXPECT_EQ(FlagToGive("jobs[0].prices"), "jobs[0].prices");
+  EXPECT_EQ(FlagToGive("header.layer_profile.tensor_parallel"), "--tensor-parallel");
 }
 
 TEST(FlagNamesTest, DescriptionsNameFlagsToo) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/communication/collective_seconds.h"
 #include "tests/core/engine/job_builder.h"
 
@@ -243,6 +245,71 @@ TEST(CollectiveProgramTest, AShardedOptimizerScattersGradientsAndGathersParamete
   EXPECT_THAT(DependentsOf(built.program)[5], ElementsAre(6, 7)) << "the optimizer comes first";
 }
 
+// True if the operation waits for a sum, however indirectly.
+bool FollowsASum(const std::vector<Operation>& operations, int32_t at) {
+  const std::vector<int32_t>& needed = operations[static_cast<size_t>(at)].waiting_for;
+  return std::any_of(needed.begin(), needed.end(), [&](int32_t before) {
+    return operations[static_cast<size_t>(before)].resource == Resource::kCollective ||
+           FollowsASum(operations, before);
+  });
+}
+
+// Random steps whose operations say their passes, or none of them: what is shared has its part of
+// the recorded time, to a nanosecond, and all else the whole.
+TEST(CollectiveProgramTest, ShardedWorkersMakeAShareOfEachUpdate) {
+  int shared = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed, 31});
+    const bool has_passes = random.Below(2) == 0;
+    ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+    draft.steps.resize(1 + random.Below(3));
+    for (int32_t i = 0; i < 12; ++i) {
+      Operation& operation = draft.operations.emplace_back();
+      operation.name = std::to_string(i);
+      const bool sums = i > 0 && random.Below(3) == 0;
+      operation.resource = sums ? Resource::kCollective : Resource::kWorker;
+      if (sums) operation.collective = Collective::kAllReduce;
+      if (sums) operation.size_bytes = static_cast<int64_t>(1 + random.Below(1000));
+      if (!sums && has_passes) operation.pass = static_cast<Pass>(random.Below(7));
+      for (int32_t before = 0; before < i; ++before)
+        if (random.Below(4) == 0) operation.waiting_for.push_back(before);
+      for (RecordedStep& step : draft.steps) {
+        step.start_ns.push_back(0);
+        step.end_ns.push_back(sums ? 0 : static_cast<int64_t>(random.Below(100'000)));
+      }
+    }
+    const bool says_one = std::any_of(
+        draft.operations.begin(), draft.operations.end(),
+        [](const Operation& operation) { return operation.pass != Pass::kUnspecified; });
+    const Profile profile = Profile::Create(draft).value();
+    const auto workers = static_cast<int32_t>(1 + random.Below(9));
+    const AllReduceDraft job{
+        .sharding = static_cast<Sharding>(random.Below(3)),
+        .fidelity = random.Below(2) == 0 ? Fidelity::kCollapsed : Fidelity::kExpanded};
+    const CollectiveProgram built =
+        BuildCollectiveProgram(
+            profile, ResolveScenario(profile, {.workers = workers, .communication = job}).value(),
+            NeverStop)
+            .value();
+    for (OpIndex op = 0; op < built.program.size(); ++op) {
+      if (!built.program.lanes().IsCompute(built.program.lane(op))) continue;
+      const int32_t source = built.program.source(op);
+      const Operation& operation = draft.operations[static_cast<size_t>(source)];
+      const bool is_update =
+          says_one ? operation.pass == Pass::kOptimizer : FollowsASum(draft.operations, source);
+      const double share = is_update && *job.sharding != Sharding::kNone ? 1.0 / workers : 1.0;
+      shared += share < 1 ? 1 : 0;
+      for (size_t step = 0; step < draft.steps.size(); ++step)
+        EXPECT_EQ(built.program.duration(static_cast<int32_t>(step), op),
+                  Nanoseconds(std::llround(
+                      share *
+                      static_cast<double>(draft.steps[step].end_ns[static_cast<size_t>(source)]))));
+    }
+  }
+  EXPECT_GT(shared, 100);
+}
+
 TEST(CollectiveProgramTest, AProfileOfServersBecomesOneOfCollectivesParameterByParameter) {
   JobBuilder job;
   const int32_t download = job.Download(1000, {}, 0, "w");
@@ -298,6 +365,8 @@ TEST(CollectiveProgramTest, OnlyWhatShapesAStepMakesAnotherProgram) {
         ResolveScenario(profile, {.workers = 8, .communication = b}).value());
   };
   EXPECT_TRUE(same({}, {.algorithm = CollectiveAlgorithm::kTree, .latency_seconds = 1}));
+  // Two workers have other shares of an update than eight.
+  EXPECT_FALSE(same({.sharding = Sharding::kOptimizer}, {.sharding = Sharding::kOptimizer}));
   EXPECT_FALSE(same({}, {.buckets = Buckets{}}));
   EXPECT_FALSE(same({}, {.partition_bytes = 3}));
   EXPECT_FALSE(same({}, {.sharding = Sharding::kOptimizer}));

@@ -6,7 +6,9 @@
 #include <string>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "core/importing/layer_profile.h"
+#include "core/model/stage_map.h"
 #include "tests/core/importing/random_training.h"
 
 namespace stepcast::layer_table_test {
@@ -39,7 +41,7 @@ TEST(LayerTableTest, ATableIsAStepThatAPipelineCanBeCutFrom) {
     const absl::StatusOr<ImportedProfile> imported = Import(text);
     ASSERT_TRUE(imported.ok()) << imported.status();
     const std::vector<Operation>& operations = imported->profile.operations();
-    ASSERT_EQ(operations.size(), 7U);
+    ASSERT_EQ(operations.size(), 8U);
     const std::vector<std::tuple<std::string, Pass, int64_t, int64_t>> expected = {
         {"forward/embedding", Pass::kForward, 4096, 500'000},
         {"forward/block, the first", Pass::kForward, 4096, 2'000'000},
@@ -47,7 +49,8 @@ TEST(LayerTableTest, ATableIsAStepThatAPipelineCanBeCutFrom) {
         {"all_reduce/block, the first", Pass::kUnspecified, 0, 0},
         {"backward/embedding", Pass::kBackward, 0, 250'000},
         {"all_reduce/embedding", Pass::kUnspecified, 0, 0},
-        {"optimizer", Pass::kOptimizer, 0, 125'000}};
+        {"optimizer/embedding", Pass::kOptimizer, 0, 125'000},
+        {"optimizer/block, the first", Pass::kOptimizer, 0, 0}};
     const RecordedStep& step = imported->profile.steps().front();
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ(std::tuple(operations[i].name, operations[i].pass, operations[i].output_bytes,
@@ -57,7 +60,22 @@ TEST(LayerTableTest, ATableIsAStepThatAPipelineCanBeCutFrom) {
     EXPECT_EQ(operations[0].kept_bytes, 16);
     EXPECT_EQ(operations[5].size_bytes, 8000);
     EXPECT_TRUE(imported->profile.has_collectives());
+    FaultList faults;
+    EXPECT_EQ(MapStages(imported->profile, "pipeline", faults).recorded_ranks, 0);
   }
+}
+
+TEST(LayerTableTest, AQuoteThatIsWrittenTwiceIsOne) {
+  const auto names = [](const std::string& cell) {
+    const auto imported = Import("name,forward_ms,backward_ms\n" + cell + ",1,2\n");
+    return imported.ok() ? imported->profile.operations()[0].name
+                         : std::string(DetailsOf(imported.status()).faults.at(0).description);
+  };
+  EXPECT_EQ(names("\"the \"\"large\"\", one\""), "forward/the \"large\", one");
+  EXPECT_EQ(names(" \"\"\"a\"\"\" "), "forward/\"a\"");
+  EXPECT_EQ(names("\"\""), "forward/0");
+  EXPECT_EQ(names("5\" wide"), "forward/5\" wide");
+  EXPECT_EQ(names("\"a"), "a quote is not closed: a cell ends on its line");
 }
 
 TEST(LayerTableTest, BackwardTimesMayStandApart) {
@@ -139,7 +157,8 @@ TEST(LayerTableTest, FaultsOfAProfileOfSailorsNameWhatThereIs) {
   for (const auto& [status, field, why] :
        {std::tuple<absl::Status, std::string, std::string>{ImportSailor(kSailor, 2, 2).status(),
                                                            "batch_size", "micro-batches of 4, 8"},
-        {ImportSailor(kSailor, 4, 0).status(), "tensor_parallel", "tensor widths of 1, 2"},
+        {ImportSailor(kSailor, 4, 0).status(), "tensor_parallel",
+         "not given, and of that micro-batch the profile has tensor widths of 1, 2"},
         {ImportSailor(kSailor, 4, 3).status(), "tensor_parallel", "tensor widths of 1, 2"},
         {ImportSailor(kSailor, 8, 0).status(), "recording", "2 layers"},
         {ImportSailor(kSailor, 4, 2, "").status(), "graph", "not given"},

@@ -17,6 +17,7 @@
 
 #include "core/base/error.h"
 #include "core/importing/pytorch_ranks.h"
+#include "core/model/stage_map.h"
 
 namespace stepcast::pipeline_ranks_test {
 namespace {
@@ -154,6 +155,8 @@ TEST(PipelineRanksTest, EachStageHasTheTimesOfItsRank) {
   EXPECT_THAT(us, ElementsAre(35, 80, 40, 0, 30, 25, 0, 50, 0, 30, 0, 20, 40));
   EXPECT_EQ(profile.steps()[1].end_ns[0], 40'000);
   EXPECT_EQ(profile.batch_size(), 8);
+  FaultList faults;
+  EXPECT_EQ(MapStages(profile, "pipeline", faults).recorded_ranks, 2);
 }
 
 // Refused where ranks cannot be all of a replica's by their numbers, whose tensors agree.

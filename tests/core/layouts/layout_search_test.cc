@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -74,6 +76,56 @@ TEST(LayoutSearchTest, NoLayoutThatIsPrunedIsFasterThanTheBest) {
     // A single run's chance may beat the mean by a little.
     EXPECT_LE(made->prediction.examples_per_second, candidate.bound * 1.02);
   }
+}
+
+// Every layout that fits simulated, the fastest first.
+std::vector<double> AllRates(const Profile& profile, const LayoutQuery& query) {
+  const PipelinePredictor predictor(profile, query.options);
+  std::vector<double> rates;
+  const absl::StatusOr<WeighedLayouts> weighed = WeighLayouts(profile, query, NeverStop);
+  for (const LayoutCandidate& candidate : weighed.value().candidates) {
+    const auto made = predictor.Predict(
+        candidate.scenario, PlanPipeline(profile, candidate.scenario), NeverStop, InOrder());
+    if (made.ok()) rates.push_back(made->prediction.examples_per_second);
+  }
+  std::sort(rates.begin(), rates.end(), std::greater<>());
+  return rates;
+}
+
+// The rows of the answer are the first of all layouts, none left out between; `least`: as many at
+// least.
+void CheckRanking(const Profile& profile, const LayoutDraft& draft, size_t least) {
+  const absl::StatusOr<LayoutQuery> query = ResolveLayouts(profile, draft);
+  ASSERT_TRUE(query.ok()) << query.status();
+  const auto answer = RecommendLayout(profile, *query, NeverStop, InOrder(), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const std::vector<double> all = AllRates(profile, *query);
+  ASSERT_GE(answer->layouts.size(), std::min(all.size(), least));
+  for (size_t i = 0; i < answer->layouts.size(); ++i)
+    EXPECT_EQ(answer->layouts[i].rate(), all[i]) << "row " << i << " of " << all.size();
+  EXPECT_EQ(answer->layouts.size() + static_cast<size_t>(answer->pruned), all.size());
+}
+
+TEST(LayoutSearchTest, NoLayoutIsMissingAmongThoseThatAreListed) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 40; ++round) {
+    const Profile profile = Layers(static_cast<int32_t>(4 + random() % 9));
+    LayoutDraft draft{.devices = static_cast<int64_t>(2 + random() % 11),
+                      .micro_batches = static_cast<int32_t>(1 + random() % 24),
+                      .max_layouts = static_cast<int32_t>(1 + random() % 25)};
+    draft.options.step_variation = StepSource::kAsRecorded;
+    draft.scenario = ScenarioDraft{.bandwidth_bytes_per_second = 1e8 * (1 + random() % 60)};
+    if (random() % 2 == 0)
+      draft.schedules = {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward,
+                         PipelineSchedule::kLoopedBreadthFirst};
+    CheckRanking(profile, draft, static_cast<size_t>(*draft.max_layouts));
+  }
+}
+
+TEST(LayoutSearchTest, ALongSearchRanksTheBestFiveAndListsNoneBehindAHole) {
+  LayoutDraft draft{.devices = 64, .micro_batches = 128};
+  draft.options.step_variation = StepSource::kAsRecorded;
+  CheckRanking(Layers(96), draft, 5);
 }
 
 TEST(LayoutSearchTest, MemoryRefusesWhatNeedsMore) {
@@ -190,6 +242,11 @@ TEST(LayoutSearchTest, TheLeastMemoryIsFirstAndNoneThatNeedsLessIsPruned) {
   ASSERT_EQ(answer->layouts.size(), 2);
   EXPECT_EQ(answer->layouts[0].memory_bytes, bytes[0]);
   EXPECT_EQ(answer->layouts[1].memory_bytes, bytes[1]);
+  // How sure it is that the first is the best is asked of those that need as little alone.
+  ASSERT_LT(bytes[0], bytes[1]);
+  EXPECT_EQ(answer->layouts[0].probability_best, 1);
+  EXPECT_EQ(answer->layouts[1].probability_best, 0);
+  EXPECT_EQ(answer->expected_loss, 0);
 }
 
 // Numbers of chunks that are tried of so many stages.

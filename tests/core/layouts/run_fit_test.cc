@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -65,6 +66,38 @@ TEST(RunFitTest, IntervalsHoldFurtherRuns) {
     held += interval.lower <= *runs[6].step_seconds && *runs[6].step_seconds <= interval.upper;
   }
   EXPECT_GT(held, kTrials * 0.88);
+}
+
+TEST(RunFitTest, RunsWithoutARestHaveNone) {
+  std::vector<MeasuredRun> runs;
+  for (const int32_t micro_batches : {96, 48, 24, 7})
+    runs.push_back({.devices = 8,
+                    .stages = 8,
+                    .micro_batches = micro_batches,
+                    .step_seconds = 0.1 * (micro_batches + 7)});
+  for (const RunBasis basis : {RunBasis::kSmallest, RunBasis::kAll}) {
+    const absl::StatusOr<RunFit> fit =
+        FitMeasuredRuns({.runs = runs, .basis = basis, .confidence_level = {}});
+    ASSERT_TRUE(fit.ok()) << fit.status();
+    EXPECT_EQ(fit->rest_seconds, 0);
+    EXPECT_NEAR(fit->seconds_per_micro_batch, 0.1, 1e-12);
+    EXPECT_TRUE(fit->warnings.empty());
+  }
+}
+
+TEST(RunFitTest, DevicesThatAreNoWholePipelinesAreRefused) {
+  for (const auto& [devices, stages] : {std::pair(7, 2), std::pair(4, 8)}) {
+    std::vector<MeasuredRun> runs = Gpt3();
+    runs[2].devices = devices;
+    runs[2].stages = stages;
+    const std::vector<Fault> faults =
+        DetailsOf(FitMeasuredRuns({.runs = runs, .basis = {}, .confidence_level = {}}).status())
+            .faults;
+    ASSERT_EQ(faults.size(), 1);
+    EXPECT_EQ(faults[0].field, "runs[2].devices");
+    EXPECT_EQ(faults[0].description, std::to_string(devices) + " are no whole pipelines of " +
+                                         std::to_string(stages) + " stages");
+  }
 }
 
 // 10 s of 96 + 15 micro-batches on 16 stages: on 32 stages a device computes half of each.

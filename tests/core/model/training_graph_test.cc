@@ -93,6 +93,24 @@ TEST(TrainingGraphTest, GradientsMeetInAllReducesInTheReverseOrderOfTheirParamet
   EXPECT_EQ(graph.operations[11].resource, Resource::kWorker);
 }
 
+TEST(TrainingGraphTest, UpdatesOfTheirOwnStayWithTheirLayers) {
+  const TrainingGraph graph = BuildAllReduceGraph(
+      {{.name = "a", .parameters = {{"w", 8}, {"b", 4}}, .forward_ns = 1, .backward_ns = 2},
+       {.name = "plain", .forward_ns = 3, .backward_ns = 4},
+       {.name = "c", .parameters = {{"v", 16}}, .backward_ns = 5, .optimizer_ns = 7}},
+      /*optimizer_ns=*/0);
+  EXPECT_THAT(Describe(graph),
+              ElementsAre("forward/a<-", "forward/plain<-forward/a ", "forward/c<-forward/plain ",
+                          "backward/c<-forward/c ", "all_reduce/v<-backward/c ",
+                          "backward/plain<-backward/c ", "backward/a<-backward/plain ",
+                          "all_reduce/b<-backward/a ", "all_reduce/w<-backward/a ",
+                          "optimizer/a<-backward/a all_reduce/b all_reduce/w ",
+                          "optimizer/plain<-optimizer/a backward/plain ",
+                          "optimizer/c<-optimizer/plain all_reduce/v "));
+  EXPECT_THAT(graph.durations_ns, ElementsAre(1, 3, 0, 5, 0, 4, 2, 0, 0, 0, 0, 7));
+  EXPECT_EQ(graph.operations[11].pass, Pass::kOptimizer);
+}
+
 TEST(TrainingGraphTest, AnUpdateMovesEachByteThreeTimesAtTheMemoryRate) {
   EXPECT_EQ(UpdateNs(20'000'000), 3'000'000);
 }

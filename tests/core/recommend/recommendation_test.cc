@@ -84,6 +84,22 @@ TEST(RecommendWorkersTest, AShortCurveIsTriedWhole) {
   EXPECT_EQ(recommendation.untried_gain_bound, 0);
 }
 
+// A step of 1 ms and an update of 100 ms, of which each of W workers makes a share: more are always
+// better, and no bound of fewer may rule them out.
+TEST(RecommendWorkersTest, SharedUpdatesRuleNoLargerNumberOut) {
+  testing::JobBuilder job;
+  const int32_t gradient = job.Upload(4, {job.Compute(1'000'000)}, 0, "a");
+  job.Compute(100'000'000, {gradient});
+  const RecommendationDraft draft{
+      .scenario = {.communication =
+                       AllReduceDraft{.latency_seconds = 0, .sharding = Sharding::kOptimizer}},
+      .objective = Objective::kMaxThroughput,
+      .max_workers = 64};
+  const Recommendation recommendation = RecommendTheBeginning(job.Build(), draft);
+  EXPECT_EQ(recommendation.workers, 64);
+  EXPECT_NEAR(recommendation.prediction->steps_per_second, 64 / 0.0025625, 5);
+}
+
 // All eight are tried, and the least of what is told of them is chosen, but for a tie.
 TEST(RecommendWorkersTest, WithFailuresTheLeastExpectedTimeOrCostIsChosen) {
   constexpr double kLossOfATie = 0.02;
