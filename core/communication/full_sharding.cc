@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -410,6 +411,13 @@ StepPlan WithSharedUpdates(const Profile& profile, StepPlan plan, int32_t worker
     operation.part = {.whole_ns = std::move(whole_ns), .begin = 0, .end = 1, .whole = workers};
   }
   return plan;
+}
+
+Scenario WithShortestUpdates(Scenario scenario, int32_t most) {
+  if (ShardingOf(scenario) == Sharding::kNone) return scenario;
+  scenario.workers = most;
+  std::get<AllReduce>(scenario.communication).fidelity = Fidelity::kCollapsed;
+  return scenario;
 }
 
 absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const StepPlan& plan,

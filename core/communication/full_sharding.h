@@ -34,6 +34,9 @@ inline Sharding ShardingOf(const Scenario& scenario) {
 std::vector<bool> UpdatesOf(const Profile& profile);
 // The plan with updates of the profile as long as the share of one of so many workers.
 StepPlan WithSharedUpdates(const Profile& profile, StepPlan plan, int32_t workers);
+// The scenario whose step has the shortest updates of all numbers of workers up to `most`: of a
+// sharded job that of the most, collectives each as one.
+Scenario WithShortestUpdates(Scenario scenario, int32_t most);
 
 // The plan with each unit's parameters sharded; `counts`: all-reduces of each unit, in graph order.
 //

@@ -5,7 +5,6 @@
 #include <limits>
 #include <tuple>
 #include <utility>
-#include <variant>
 
 #include "core/base/normal_distribution.h"
 #include "core/communication/full_sharding.h"
@@ -52,13 +51,8 @@ ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& qu
       AddRow(scenario, ThroughputBound(PlanPipeline(profile, scenario), scenario));
       continue;
     }
-    // The most workers that share an update make its part the shortest.
-    Scenario shortest = scenario;
-    if (ShardingOf(scenario) != Sharding::kNone) {
-      shortest.workers = query.max_workers;
-      std::get<AllReduce>(shortest.communication).fidelity = Fidelity::kCollapsed;
-    }
-    const absl::StatusOr<JobProgram> job = BuildJobProgram(profile, shortest, NeverStop);
+    const absl::StatusOr<JobProgram> job =
+        BuildJobProgram(profile, WithShortestUpdates(scenario, query.max_workers), NeverStop);
     if (!job.ok()) {
       setup_ = job.status();
       return;
