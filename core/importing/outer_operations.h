@@ -11,7 +11,7 @@
 
 namespace stepcast {
 
-// What names of the library's operations begin with.
+// The begin of names of the library's operations.
 inline constexpr std::string_view kTensorLibrary = "aten::";
 bool IsOfTensorLibrary(std::string_view name);
 
@@ -19,12 +19,12 @@ bool IsOfTensorLibrary(std::string_view name);
 // they call.
 struct OuterOperation {
   const TensorOperation* operation = nullptr;
-  // Of a dropout those of an element of the mask; -1: a copy of what it changes in place is kept,
-  // as the copying within it tells; 0: neither is known.
+  // Bytes of an element of a dropout's mask; -1: a copy of what it changes in place is kept, as the
+  // copying within it tells; 0: neither is known.
   int64_t mask_bytes = 0;
 };
 
-// Those that begin in a span of time.
+// Operations that begin in a span of time.
 std::vector<OuterOperation> OuterOperations(const TensorOperations& tensors, int64_t from_ns,
                                             int64_t to_ns);
 

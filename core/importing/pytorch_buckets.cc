@@ -164,8 +164,8 @@ std::vector<size_t> BucketsByLaunch(const StepContent& content) {
   return buckets;
 }
 
-// Those before and after which buckets are sent; micro-steps that only accumulate are a part of the
-// pass after them.
+// Passes stay before and after which buckets are sent; micro-steps that only accumulate are a part
+// of the pass after them.
 void KeepSendingPasses(StepContent& content) {
   const std::vector<SentTensor> buckets = content.buckets();
   ptrdiff_t sent = 0;

@@ -264,7 +264,7 @@ class PyTorchReader : public JsonReader {
     Time(value, is_whole && std::abs(value) < 1e16 ? std::optional(whole) : std::nullopt);
   }
 
-  // Where the text of a key goes; none: nowhere.
+  // The place for the text of a key; none: it is not kept.
   std::string* KeptText() {
     if (place() == kEvent && key() == "name") return &event_.name;
     if (place() == kEvent && key() == "cat") return &event_.category;

@@ -300,7 +300,7 @@ std::vector<size_t> TracedStepsFinder::GradientsByLaunch() const {
   return next == content.gradients.size() ? counts : std::vector<size_t>();
 }
 
-// Of those tensors that have a size.
+// Elements of the tensors that have a size.
 template <typename Tensor>
 std::vector<int64_t> KnownElements(const std::vector<Tensor>& tensors) {
   std::vector<int64_t> elements;
@@ -478,7 +478,7 @@ std::vector<int32_t> TracedStepsFinder::CutGradients(const StepContent& content,
   for (size_t u = 0; u < units_.size(); ++u) {
     const int64_t ready =
         by_bucket ? buckets[u].launch_ns : ReadyOf(content, units_[u].last_gradient);
-    // What follows a backward pass waits for all that it has sent.
+    // All that follows a backward pass waits for what it has sent.
     const std::vector<int64_t>& later = content.later_passes_ns;
     for (; u > 0 && pass < later.size() && later[pass] <= ready; first_of_pass = u) {
       step.cuts.back().next_needs.assign(units.begin() + static_cast<ptrdiff_t>(first_of_pass),

@@ -376,7 +376,7 @@ class ForwardPass {
     }
     if (rule.keeps_output) {
       Storage& kept = storages_[tensor.storage];
-      // Of a part the whole is kept.
+      // The whole is kept for a part of it.
       kept.elements = std::max(kept.elements, ElementsOf(operation, 0));
       kept.bytes = std::max(kept.bytes, kept.elements * BytesOfElement(operation, 0));
       Keep(tensor.storage);

@@ -104,7 +104,7 @@ TEST(SavedTensorsTest, OfABatchNormItsStatisticsAreKeptToo) {
   Pass pass;
   pass.Add("native_batch_norm", {kMap, {16}, {16}, {16}});
   EXPECT_EQ(pass.Saved(), kMapBytes + 2 * 16 * 4);
-  // Without weights a batch's are of its channels, a layer's of its last dimension.
+  // A batch's without weights are of its channels, a layer's of its last dimension.
   Pass without;
   without.Add("native_batch_norm", {kMap, {}, {}}).Add("native_layer_norm", {{5, 7}, {}, {}});
   EXPECT_EQ(without.Saved(), kMapBytes + 2 * 16 * 4 + 5 * 7 * 4 + 5 * 2 * 4);
