@@ -224,6 +224,8 @@ std::string FaultOfToken(std::string_view token, std::string_view rest, std::str
   const bool is_word = error.find("invalid literal") != std::string_view::npos ||
                        error.find("invalid number") != std::string_view::npos;
   token.remove_prefix(token.find_last_of(kWordEnds) + 1);  // npos + 1 is 0
+  if (error.find("number overflow") != std::string_view::npos)
+    return absl::StrCat("the number ", Quoted(token), " is larger than any that can be read");
   const std::string written = std::string(token).append(rest);
   const bool is_text = std::all_of(written.begin(), written.end(), [](char c) {
     return absl::ascii_isprint(static_cast<unsigned char>(c));

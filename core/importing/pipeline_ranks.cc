@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/importing/pipeline_replica.h"
+#include "core/importing/process_groups.h"
 #include "core/importing/pytorch_content.h"
 #include "core/importing/time_spans.h"
 #include "core/importing/units.h"

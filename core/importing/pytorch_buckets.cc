@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
@@ -163,6 +164,21 @@ std::vector<size_t> BucketsByLaunch(const StepContent& content) {
   return buckets;
 }
 
+// Passes stay before and after which buckets are sent; micro-steps that only accumulate are a part
+// of the pass after them.
+void KeepSendingPasses(StepContent& content) {
+  const std::vector<SentTensor> buckets = content.buckets();
+  ptrdiff_t sent = 0;
+  std::erase_if(content.later_passes_ns, [&](int64_t begin_ns) {
+    const ptrdiff_t before =
+        std::count_if(buckets.begin(), buckets.end(),
+                      [begin_ns](const SentTensor& bucket) { return bucket.launch_ns < begin_ns; });
+    const bool sends = before > sent && before < std::ssize(buckets);
+    if (sends) sent = before;
+    return !sends;
+  });
+}
+
 }  // namespace
 
 bool AddUpToGradients(const StepContent& content, int32_t group) {
@@ -181,6 +197,7 @@ void ChooseBuckets(std::vector<StepContent>& steps) {
   if (!buckets) buckets = BucketsByLaunch(content);
   for (StepContent& each : steps) {
     for (const size_t i : *buckets) each.sent[i].is_bucket = true;
+    KeepSendingPasses(each);
   }
 }
 
@@ -208,6 +225,29 @@ absl::Status CheckHook(const StepContent& content) {
           ", the second part of a bucket after the first has come; record steps before "
           "start_powerSGD_iter, or without register_comm_hook, and the gradients' buckets are "
           "there"));
+}
+
+bool AreCompressed(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets) {
+  return std::any_of(buckets.begin(), buckets.end(), [&gradients](const SentTensor& bucket) {
+    return bucket.element_bytes > 0 &&
+           std::none_of(gradients.begin(), gradients.end(), [&bucket](const Gradient& gradient) {
+             return gradient.element_bytes == bucket.element_bytes;
+           });
+  });
+}
+
+std::optional<double> SentShare(const std::vector<Gradient>& gradients,
+                                const std::vector<SentTensor>& buckets) {
+  const int16_t sent = buckets.front().element_bytes;
+  const int16_t whole = gradients.front().element_bytes;
+  const bool are_alike =
+      sent > 0 && whole >= sent &&
+      std::all_of(buckets.begin(), buckets.end(),
+                  [sent](const SentTensor& bucket) { return bucket.element_bytes == sent; }) &&
+      std::all_of(gradients.begin(), gradients.end(),
+                  [whole](const Gradient& gradient) { return gradient.element_bytes == whole; });
+  if (!are_alike) return std::nullopt;
+  return static_cast<double>(sent) / static_cast<double>(whole);
 }
 
 std::string NoteOfOtherAllReduces(const StepContent& content) {

@@ -10,14 +10,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 
 #include "core/base/quoted.h"
+#include "core/importing/process_groups.h"
 #include "core/importing/pytorch_buckets.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/step_lengths.h"
@@ -55,17 +53,6 @@ StepForm FormOf(const StepContent& content) {
   return form;
 }
 
-// The lower-case words of a group's description.
-std::vector<std::string> WordsOf(const TraceGroup& group) {
-  return absl::StrSplit(absl::AsciiStrToLower(group.description), absl::ByAnyChar("_- ."));
-}
-
-bool HasAny(const std::vector<std::string>& words, std::initializer_list<const char*> others) {
-  return std::any_of(words.begin(), words.end(), [&others](const std::string& word) {
-    return std::find(others.begin(), others.end(), word) != others.end();
-  });
-}
-
 class StepContentFinder {
  public:
   StepContentFinder(const PyTorchTrace& trace, const std::string& gradient_group,
@@ -92,6 +79,7 @@ class StepContentFinder {
   void LeaveOutCutSteps();
   StepContent ContentOf(const TraceHostEvent& step) const;
   static void FindBuckets(StepContent& content);
+  bool IsLastCutOff() const;
   absl::Status KeepAlike();
   absl::StatusOr<int32_t> AskedGroup() const;
   absl::StatusOr<int32_t> FoundGroup() const;
@@ -270,28 +258,41 @@ void StepContentFinder::LeaveOutCutSteps() {
   contents_ = std::move(kept);
 }
 
+// True if collectives of the last step have calls and no runs, as those of no other step: the
+// recording ended before they did.
+bool StepContentFinder::IsLastCutOff() const {
+  const auto is_whole = [](const StepContent& content) { return content.runs >= content.calls; };
+  return contents_.size() > 1 && contents_.back().runs < contents_.back().calls &&
+         contents_.front().runs > 0 &&
+         std::all_of(contents_.begin(), std::prev(contents_.end()), is_whole);
+}
+
+std::string DifferenceOf(const StepContent& content, const StepContent& like) {
+  if (content.gradients.size() != like.gradients.size())
+    return absl::StrCat(content.gradients.size(), " gradients, others ", like.gradients.size());
+  for (size_t i = 0; i < like.gradients.size(); ++i) {
+    if (content.gradients[i].elements != like.gradients[i].elements)
+      return absl::StrCat("gradient ", i, " of ", content.gradients[i].elements,
+                          " elements, others of ", like.gradients[i].elements);
+  }
+  if (content.sent.size() != like.sent.size())
+    return absl::StrCat(content.sent.size(), " collectives, others ", like.sent.size());
+  return "other collectives, copies or no optimizer";
+}
+
 // Most steps have the same gradients and collectives; the others are left out.
 absl::Status StepContentFinder::KeepAlike() {
   std::map<StepForm, size_t> forms;
   std::vector<StepForm> of_steps;
-  for (const StepContent& content : contents_) ++forms[of_steps.emplace_back(FormOf(content))];
+  const size_t whole = contents_.size() - (IsLastCutOff() ? 1 : 0);
+  for (const StepContent& content : contents_) {
+    of_steps.push_back(FormOf(content));
+    if (of_steps.size() <= whole) ++forms[of_steps.back()];
+  }
   const auto usual = std::max_element(
       forms.begin(), forms.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto first = std::find(of_steps.begin(), of_steps.end(), usual->first);
   const StepContent& like = contents_[static_cast<size_t>(first - of_steps.begin())];
-  const auto difference = [&like](const StepContent& content) {
-    if (content.gradients.size() != like.gradients.size()) {
-      return absl::StrCat(content.gradients.size(), " gradients, others ", like.gradients.size());
-    }
-    for (size_t i = 0; i < like.gradients.size(); ++i) {
-      if (content.gradients[i].elements != like.gradients[i].elements)
-        return absl::StrCat("gradient ", i, " of ", content.gradients[i].elements,
-                            " elements, others of ", like.gradients[i].elements);
-    }
-    if (content.sent.size() != like.sent.size())
-      return absl::StrCat(content.sent.size(), " collectives, others ", like.sent.size());
-    return std::string("other collectives, copies or no optimizer");
-  };
   std::vector<StepContent> kept;
   for (size_t i = 0; i < contents_.size(); ++i) {
     if (of_steps[i] == usual->first) continue;
@@ -305,12 +306,12 @@ absl::Status StepContentFinder::KeepAlike() {
           "after all its micro-batches"));
     }
     std::string what =
-        absl::StrCat(StepName(contents_[i].number), " (", difference(contents_[i]), ")");
-    if (2 * usual->second <= contents_.size()) {
-      return ContentFault(
-          absl::StrCat(StepName(like.number), " and ", what,
-                       " differ, and no more than half of its ", contents_.size(),
-                       " steps are alike: record steps that are alike, one p.step() for each"));
+        absl::StrCat(StepName(contents_[i].number), " (", DifferenceOf(contents_[i], like),
+                     i < whole ? ")" : "; it was not recorded to its end)");
+    if (2 * usual->second <= whole) {
+      return ContentFault(absl::StrCat(
+          StepName(like.number), " and ", what, " differ, and no more than half of its ", whole,
+          " steps are alike: record steps that are alike, one p.step() for each"));
     }
     left_out_.push_back(std::move(what));
   }
@@ -383,18 +384,21 @@ class AddedGradients {
       case EventKind::kBackward:
         is_last_ = event.number >= 0;
         if (!is_last_) break;
-        nodes.push_back({.start_ns = event.start_ns, .sequence = event.number});
-        end_ns_ = event.end_ns;
+        nodes.push_back(
+            {.start_ns = event.start_ns, .end_ns = event.end_ns, .sequence = event.number});
         function_end_ns_ = INT64_MAX;
         break;
       case EventKind::kFunction:
-        if (is_last_ && event.end_ns <= end_ns_ && event.number == nodes.back().sequence)
+        if (is_last_ && event.end_ns <= nodes.back().end_ns &&
+            event.number == nodes.back().sequence)
           function_end_ns_ = event.end_ns;
         break;
       case EventKind::kAddition: {
-        const bool is_within = event.start_ns >= function_end_ns_ && event.end_ns <= end_ns_;
-        const bool is_next = function_end_ns_ == INT64_MAX && event.start_ns >= end_ns_;
-        if (is_last_ && (is_within || is_next)) nodes.back().added.push_back(event.number);
+        if (!is_last_) break;
+        const int64_t end_ns = nodes.back().end_ns;
+        const bool is_within = event.start_ns >= function_end_ns_ && event.end_ns <= end_ns;
+        const bool is_next = function_end_ns_ == INT64_MAX && event.start_ns >= end_ns;
+        if (is_within || is_next) nodes.back().added.push_back(event.number);
         break;
       }
       case EventKind::kSynchronization:
@@ -405,8 +409,7 @@ class AddedGradients {
   }
 
  private:
-  bool is_last_ = false;  // the last event was a function's, or within it
-  int64_t end_ns_ = INT64_MIN;
+  bool is_last_ = false;                 // the last event was a function's, or within it
   int64_t function_end_ns_ = INT64_MAX;  // INT64_MAX: not recorded by itself
 };
 
@@ -476,10 +479,19 @@ void MarkThoseOfHooks(StepContent& content) {
   }
 }
 
+// True for what comes after the gradients of a backward pass, and not within its hooks.
+bool EndsBackwardPass(const TraceHostEvent& event, const TraceHostEvent* scope,
+                      const StepContent& content) {
+  return !content.gradients.empty() && (scope == nullptr || event.start_ns >= scope->end_ns) &&
+         (event.kind == EventKind::kForwardPass || event.kind == EventKind::kCopyFromBucket ||
+          event.kind == EventKind::kOptimizer);
+}
+
 StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
   StepContent content{.number = step.number, .window = {step.start_ns, step.end_ns}};
   CollectiveEvents collectives;
   const TraceHostEvent* scope = nullptr;
+  bool is_between = false;  // backward passes
   AddedGradients additions;
   FunctionsAround around;
   auto event =
@@ -488,6 +500,11 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
   for (; event != trace_.host.end() && event->start_ns < step.end_ns; ++event) {
     if (collectives.Take(*event)) continue;
     const bool is_gradient = event->kind == EventKind::kGradient;
+    is_between = is_between || EndsBackwardPass(*event, scope, content);
+    const bool is_backward = is_gradient || event->kind == EventKind::kGradientScope ||
+                             event->kind == EventKind::kBackward;
+    if (is_backward && std::exchange(is_between, false))
+      content.later_passes_ns.push_back(event->start_ns);
     around.Take(*event);
     if (is_gradient) {
       const bool in_scope = scope != nullptr && event->end_ns <= scope->end_ns;
@@ -501,9 +518,7 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
     }
     if (event->kind == EventKind::kGradientScope) scope = &*event;
     additions.Take(*event, content.nodes);
-    if (is_gradient || event->kind == EventKind::kGradientScope ||
-        event->kind == EventKind::kBackward)
-      content.backward_ns = std::min(content.backward_ns, event->start_ns);
+    if (is_backward) content.backward_ns = std::min(content.backward_ns, event->start_ns);
     if (event->kind == EventKind::kCopyFromBucket)
       content.copies.push_back({event->start_ns, event->end_ns});
     if (event->kind == EventKind::kOptimizer) TakeOptimizer(*event, content);
@@ -513,6 +528,8 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
     }
   }
   content.sent = collectives.Sent();
+  content.calls = collectives.calls.size();
+  content.runs = collectives.runs.size();
   LeaveOutGradientsOfInputs(trace_.tensors, content);
   MarkThoseOfHooks(content);
   FindBuckets(content);
@@ -525,8 +542,8 @@ void StepContentFinder::FindBuckets(StepContent& content) {
   const int64_t from = content.gradients.front().start_ns;
   int64_t to = content.window.end_ns;
   if (content.optimizer) to = std::min(to, content.optimizer->start_ns);
-  if (!content.copies.empty() && content.copies.front().start_ns > from)
-    to = std::min(to, content.copies.front().start_ns);
+  if (content.last_copies() != content.copies.end())
+    to = std::min(to, content.last_copies()->start_ns);
   const auto place = [&content](int64_t at_ns) {
     return static_cast<size_t>(
         std::partition_point(content.sent.begin(), content.sent.end(),
@@ -671,60 +688,17 @@ void StepContentFinder::NoteOthers() {
 
 }  // namespace
 
+std::vector<TimeSpan>::const_iterator StepContent::last_copies() const {
+  return std::partition_point(copies.begin(), copies.end(), [this](const TimeSpan& copy) {
+    return copy.start_ns < gradients.back().start_ns;
+  });
+}
+
 std::vector<SentTensor> StepContent::buckets() const {
   std::vector<SentTensor> buckets;
   std::copy_if(sent.begin(), sent.end(), std::back_inserter(buckets),
                [](const SentTensor& tensor) { return tensor.is_bucket; });
   return buckets;
-}
-
-bool IsInsideReplica(const TraceGroup& group) {
-  const std::string text = absl::AsciiStrToLower(group.description);
-  if (absl::StrContains(text, "data_parallel")) return false;
-  for (const char* const part : {"tensor", "pipeline", "context", "expert", "embedding"}) {
-    if (absl::StrContains(text, part)) return true;
-  }
-  const std::vector<std::string> words = WordsOf(group);
-  return !HasAny(words, {"dp", "ddp", "data", "replicate", "fsdp", "shard"}) &&
-         HasAny(words, {"tp", "pp", "cp", "ep", "sp", "etp", "model", "mp"});
-}
-
-std::string DimensionOf(const TraceGroup& group) {
-  const std::vector<std::string> words = WordsOf(group);
-  std::vector<std::string> dimensions;
-  if (HasAny(words, {"tensor", "tp", "etp"})) dimensions.emplace_back("tensor");
-  if (HasAny(words, {"pipeline", "pp"})) dimensions.emplace_back("pipeline");
-  if (HasAny(words, {"context", "cp", "sp", "sequence"})) dimensions.emplace_back("context");
-  if (HasAny(words, {"expert", "ep"})) dimensions.emplace_back("expert");
-  if (dimensions.empty() && group.description.empty()) return group.name;
-  return dimensions.size() == 1 ? dimensions.front() : "";
-}
-
-int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients) {
-  std::map<std::string, int64_t> dimensions;
-  const TraceGroup none;
-  const TraceGroup& reduced = gradients >= 0 ? trace.groups[static_cast<size_t>(gradients)] : none;
-  int64_t job = trace.world_size;
-  for (const TraceGroup& group : trace.groups) {
-    if (group.description == "default_pg") job = std::max(job, group.size);
-    const bool is_inside =
-        IsInsideReplica(group) || (group.description.empty() && gradients >= 0 && group != reduced);
-    if (!is_inside || group.size <= 1) continue;
-    if (const std::string dimension = DimensionOf(group); !dimension.empty())
-      dimensions[dimension] = std::max(dimensions[dimension], group.size);
-  }
-  if (dimensions.empty()) return 1;
-  // Gradients that contexts reduce, too, are those of fewer replicas.
-  const bool has_contexts = HasAny(WordsOf(reduced), {"cp", "context"});
-  const int64_t contexts =
-      has_contexts && dimensions.contains("context") ? dimensions["context"] : 1;
-  int64_t devices = 1;
-  for (const auto& [name, size] : dimensions)
-    devices = std::min<int64_t>(devices * std::min<int64_t>(size, kMaxDevicesPerWorker),
-                                kMaxDevicesPerWorker);
-  if (reduced.size > 0 && job > reduced.size && job * contexts % reduced.size == 0)
-    devices = std::min<int64_t>(job * contexts / reduced.size, kMaxDevicesPerWorker);
-  return devices;
 }
 
 std::string StepName(int64_t number) {

@@ -47,14 +47,6 @@ struct SentTensor {
   static constexpr int64_t kBytesOfUnknownElement = 4;
 };
 
-// A function that the backward pass ran, but for gradients of parameters.
-struct BackwardNode {
-  int64_t start_ns = 0;
-  int64_t sequence = 0;  // of the operation that it undoes
-  // Elements of its inputs' gradients that were added to what other functions had made of them.
-  std::vector<int64_t> added;
-};
-
 // The content of a step, on the host's clock.
 struct StepContent {
   int64_t number = 0;
@@ -66,29 +58,25 @@ struct StepContent {
   std::vector<TimeSpan> copies;  // out of the buckets
   std::optional<TimeSpan> optimizer;
   int64_t backward_ns = INT64_MAX;  // its begin
+  // The begins of backward passes after the first one, where each sends gradients and the rest of
+  // the step waits for them, as with two models or two losses; until then those that may be such.
+  std::vector<int64_t> later_passes_ns;
   std::vector<BackwardNode> nodes;  // that have a sequence number
   int64_t waited_ns = 0;            // by the host, for the GPU
   size_t first_bucket = 0;          // of `sent`: those that may be of gradients
   size_t end_bucket = 0;
   int32_t group = -1;             // of the gradients; -1: not recorded, or there is but one
   std::vector<SentTensor> inner;  // collectives of other groups
+  size_t calls = 0;               // of collectives, which were launched
+  size_t runs = 0;                // of them, that were recorded
 
   std::vector<SentTensor> buckets() const;
+  // The first copy after the last gradient. REQUIRES: there are gradients.
+  std::vector<TimeSpan>::const_iterator last_copies() const;
 };
 
 // "ProfilerStep#7".
 std::string StepName(int64_t number);
-
-// "tensor", "pipeline", "context" or "expert": the one dimension of a replica that a group is;
-// empty: none, or several.
-std::string DimensionOf(const TraceGroup& group);
-
-// By its description, as Megatron, DeepSpeed and torchtitan write it, a group inside a replica.
-bool IsInsideReplica(const TraceGroup& group);
-
-// The devices of a replica, told by the sizes of the groups that the trace has beside the one of
-// `gradients`; 1 where it has none.
-int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients);
 
 // Leaves out the first two steps, those of an unusual length, those whose kernels were not recorded
 // to their end, and those that differ from most in their gradients or collectives, and notes it.

@@ -24,9 +24,9 @@ using HostKind = TraceHostEvent::Kind;
 
 constexpr int64_t kMaxTraceRowsPerOperation = 4;
 constexpr int kMaxTraceDepth = 64;
-constexpr size_t kMaxTraceNameBytes = 128;  // of what is looked at of a name
-constexpr int64_t kMostElements = int64_t{1} << 44;
-constexpr size_t kMaxDimensions = 8;  // of a tensor
+constexpr size_t kMaxTraceNameBytes = 128;           // of what is looked at of a name
+constexpr int64_t kMostElements = int64_t{1} << 36;  // of a tensor
+constexpr size_t kMaxDimensions = 8;                 // of a tensor
 
 bool StartsWithAny(std::string_view text, std::initializer_list<std::string_view> starts) {
   return std::any_of(starts.begin(), starts.end(), [text](std::string_view start) {
@@ -143,26 +143,12 @@ class PyTorchReader : public JsonReader {
   }
 
   void Text(std::string& value) override {
-    if (place() == kEvent) {
-      if (key() == "ph") event_.phase = value.size() == 1 ? value[0] : '?';
-      if (key() == "name") event_.name.assign(value, 0, kMaxTraceNameBytes);
-      if (key() == "cat") event_.category.assign(value, 0, kMaxTraceNameBytes);
-      if (key() == "ts" || key() == "dur") TimeInText(value);
-    } else if (place() == kGroup && key() == "pg_name") {
-      event_.group.name.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place() == kGroup && key() == "pg_desc") {
-      event_.group.description.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place() == kArguments && key() == "Process Group Name") {
-      event_.group.name.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place() == kArguments && key() == "Process Group Description") {
-      event_.group.description.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place() == kArguments && key() == "Collective name") {
-      event_.collective.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place() == kArguments && key() == "dtype") {
-      event_.collective_type.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place() == kArguments) {
-      NumberInText(value);
-    } else if (place() == kTypes) {
+    if (place() == kEvent && key() == "ph") event_.phase = value.size() == 1 ? value[0] : '?';
+    if (place() == kEvent && (key() == "ts" || key() == "dur")) TimeInText(value);
+    std::string* const kept = KeptText();
+    if (kept != nullptr) kept->assign(value, 0, kMaxTraceNameBytes);
+    if (place() == kArguments && kept == nullptr) NumberInText(value);
+    if (place() == kTypes) {
       if (event_.types == 0) event_.type.assign(value, 0, kMaxTraceNameBytes);
       if (event_.types < kInputs) event_.element_bytes[event_.types] = BytesOfElement(value);
       ++event_.types;
@@ -278,6 +264,19 @@ class PyTorchReader : public JsonReader {
     Time(value, is_whole && std::abs(value) < 1e16 ? std::optional(whole) : std::nullopt);
   }
 
+  // The place for the text of a key; none: it is not kept.
+  std::string* KeptText() {
+    if (place() == kEvent && key() == "name") return &event_.name;
+    if (place() == kEvent && key() == "cat") return &event_.category;
+    if (place() == kGroup && key() == "pg_name") return &event_.group.name;
+    if (place() == kGroup && key() == "pg_desc") return &event_.group.description;
+    if (place() != kArguments) return nullptr;
+    if (key() == "Process Group Name") return &event_.group.name;
+    if (key() == "Process Group Description") return &event_.group.description;
+    if (key() == "Collective name") return &event_.collective;
+    return key() == "dtype" ? &event_.collective_type : nullptr;
+  }
+
   // A number of an event's arguments, likewise.
   void NumberInText(const std::string& text) {
     int64_t whole = 0;
@@ -366,6 +365,8 @@ class PyTorchReader : public JsonReader {
       return KeepHost(HostKind::kCopyFromBucket);
     if (name == "record_param_comms") {
       event_.elements = std::max(event_.collective_elements, event_.collective_outputs);
+      if (event_.elements > kMostElements)
+        return FailAtByte(absl::StrCat("msg nelems of ", event_.elements, " are no buffer's"));
       event_.type = event_.collective_type;
       return KeepCollective(HostKind::kCollective, event_.collective);
     }
@@ -523,14 +524,11 @@ void PyTorchReader::Sort() {
                    [](const TraceDeviceWork& a, const TraceDeviceWork& b) {
                      return std::pair(a.launch_ns, a.start_ns) < std::pair(b.launch_ns, b.start_ns);
                    });
-  std::stable_sort(trace_.tensors.operations.begin(), trace_.tensors.operations.end(),
-                   [](const TensorOperation& a, const TensorOperation& b) {
-                     return std::pair(a.start_ns, -a.end_ns) < std::pair(b.start_ns, -b.end_ns);
-                   });
-  std::stable_sort(trace_.host.begin(), trace_.host.end(),
-                   [](const TraceHostEvent& a, const TraceHostEvent& b) {
-                     return std::pair(a.start_ns, -a.end_ns) < std::pair(b.start_ns, -b.end_ns);
-                   });
+  const auto is_before = [](const auto& a, const auto& b) {
+    return std::pair(a.start_ns, -a.end_ns) < std::pair(b.start_ns, -b.end_ns);
+  };
+  std::stable_sort(trace_.tensors.operations.begin(), trace_.tensors.operations.end(), is_before);
+  std::stable_sort(trace_.host.begin(), trace_.host.end(), is_before);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "core/importing/data_loading.h"
 #include "core/importing/gradient_buckets.h"
+#include "core/importing/process_groups.h"
 #include "core/importing/pytorch_buckets.h"
 #include "core/importing/pytorch_content.h"
 #include "core/importing/recording_options.h"
@@ -38,7 +39,7 @@ struct SentUnit {
 struct PieceCut {
   int64_t host_ns = 0;
   TracedPiece piece;
-  bool next_waits = false;  // the piece after it needs what it launches
+  std::vector<int32_t> next_needs;  // collectives that the piece after it needs
 };
 
 struct StepCuts {
@@ -102,6 +103,7 @@ class TracedStepsFinder {
   void CutLinks(const StepContent& content, StepCuts& step) const;
   bool TakeCompression(const std::vector<Gradient>& gradients,
                        const std::vector<SentTensor>& buckets, bool are_known);
+  const char* NoteSeveralPasses();
   absl::Status ChooseUnits();
   void SendGradients(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets,
                      const BucketMembers& members);
@@ -154,15 +156,8 @@ void TracedStepsFinder::FindSaved() {
   for (const StepContent& content : contents_) {
     absl::flat_hash_set<int64_t> parameters;
     for (const Gradient& gradient : content.gradients) parameters.insert(gradient.elements);
-    UndoneNodes nodes;
-    std::vector<int64_t> undone_ns;
-    for (const BackwardNode& node : content.nodes) {
-      nodes.emplace(node.sequence, node.added);
-      undone_ns.push_back(node.start_ns);
-    }
-    SavedTensors saved =
-        FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns, nodes,
-                         parameters, content.gradients.back().start_ns, undone_ns);
+    SavedTensors saved = FindSavedTensors(trace_.tensors, content.window.start_ns,
+                                          content.backward_ns, content.nodes, parameters);
     links.push_back(saved.links);
     if (links.size() == 1 || saved.bytes > found_.saved.bytes) found_.saved = std::move(saved);
   }
@@ -305,29 +300,15 @@ std::vector<size_t> TracedStepsFinder::GradientsByLaunch() const {
   return next == content.gradients.size() ? counts : std::vector<size_t>();
 }
 
-// True for buckets of another type than any gradient's.
-bool AreCompressed(const std::vector<Gradient>& gradients, const std::vector<SentTensor>& buckets) {
-  return std::any_of(buckets.begin(), buckets.end(), [&gradients](const SentTensor& bucket) {
-    return bucket.element_bytes > 0 &&
-           std::none_of(gradients.begin(), gradients.end(), [&bucket](const Gradient& gradient) {
-             return gradient.element_bytes == bucket.element_bytes;
-           });
-  });
-}
-
-// Bytes sent for a byte of gradients, where all have the same share.
-std::optional<double> SentShare(const std::vector<Gradient>& gradients,
-                                const std::vector<SentTensor>& buckets) {
-  const int16_t sent = buckets.front().element_bytes;
-  const int16_t whole = gradients.front().element_bytes;
-  const bool are_alike =
-      sent > 0 && whole >= sent &&
-      std::all_of(buckets.begin(), buckets.end(),
-                  [sent](const SentTensor& bucket) { return bucket.element_bytes == sent; }) &&
-      std::all_of(gradients.begin(), gradients.end(),
-                  [whole](const Gradient& gradient) { return gradient.element_bytes == whole; });
-  if (!are_alike) return std::nullopt;
-  return static_cast<double>(sent) / static_cast<double>(whole);
+// Elements of the tensors that have a size.
+template <typename Tensor>
+std::vector<int64_t> KnownElements(const std::vector<Tensor>& tensors) {
+  std::vector<int64_t> elements;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.elements >= 1 && tensor.elements <= kMaxElements)
+      elements.push_back(tensor.elements);
+  }
+  return elements;
 }
 
 int64_t SentBytesOf(const Gradient& gradient, int16_t bucket_element_bytes) {
@@ -386,23 +367,24 @@ bool TracedStepsFinder::TakeCompression(const std::vector<Gradient>& gradients,
   return true;
 }
 
+// The reason why buckets are sent as they are.
+const char* TracedStepsFinder::NoteSeveralPasses() {
+  found_.notes.push_back(absl::StrCat(
+      "Found ", contents_.front().later_passes_ns.size() + 1,
+      " backward passes a step that send gradients: what follows one waits for what it sent, and "
+      "the gradients of each count as those of parameters of its own."));
+  return "each of several backward passes of a step, as of two models or two losses, sends its own";
+}
+
 absl::Status TracedStepsFinder::ChooseUnits() {
   const StepContent& content = contents_.front();
   const std::vector<Gradient>& gradients = content.gradients;
-  std::vector<int64_t> elements;
-  bool has_type = true;
-  for (const Gradient& gradient : gradients) {
-    if (gradient.elements >= 1 && gradient.elements <= kMaxElements)
-      elements.push_back(gradient.elements);
-    has_type = has_type && gradient.element_bytes > 0;
-  }
+  const std::vector<int64_t> elements = KnownElements(gradients);
+  const bool has_type = std::all_of(gradients.begin(), gradients.end(),
+                                    [](const Gradient& each) { return each.element_bytes > 0; });
   const bool has_shapes = elements.size() == gradients.size();
   const std::vector<SentTensor> buckets = content.buckets();
-  std::vector<int64_t> bucket_elements;
-  for (const SentTensor& bucket : buckets) {
-    if (bucket.elements >= 1 && bucket.elements <= kMaxElements)
-      bucket_elements.push_back(bucket.elements);
-  }
+  const std::vector<int64_t> bucket_elements = KnownElements(buckets);
   const bool has_bucket_sizes = bucket_elements.size() == buckets.size();
   if (!has_shapes && (buckets.empty() || !has_bucket_sizes)) {
     return TraceFault(
@@ -425,6 +407,10 @@ absl::Status TracedStepsFinder::ChooseUnits() {
   const char* why =
       has_shapes ? "they do not add up from gradients in the order in which these became ready"
                  : "the gradients' sizes were not recorded (record_shapes=True)";
+  if (!content.later_passes_ns.empty()) {
+    members.reset();
+    why = NoteSeveralPasses();
+  }
   if (has_type && has_bucket_sizes && AreCompressed(gradients, buckets) &&
       !TakeCompression(gradients, buckets, members.has_value())) {
     members.reset();
@@ -473,7 +459,7 @@ void TracedStepsFinder::CutOthers(const StepContent& content, StepCuts& step) co
     PieceCut& before = step.Add(tensor.launch_ns, absl::StrCat("until_", name),
                                 is_within_backward ? Pass::kBackward : Pass::kOther);
     before.piece.launches.push_back(static_cast<int32_t>(step.collectives.size()));
-    before.next_waits = true;
+    before.next_needs = before.piece.launches;
     step.collectives.push_back(
         {.name = std::move(name), .kind = tensor.kind, .size_bytes = tensor.bytes()});
   }
@@ -487,10 +473,19 @@ std::vector<int32_t> TracedStepsFinder::CutGradients(const StepContent& content,
   step.Add(std::min(content.backward_ns, ReadyOf(content, units_.front().last_gradient)), "forward",
            Pass::kForward);
   std::vector<int32_t> units;
+  size_t pass = 0;
+  size_t first_of_pass = 0;
   for (size_t u = 0; u < units_.size(); ++u) {
-    units.push_back(static_cast<int32_t>(step.collectives.size()));
     const int64_t ready =
         by_bucket ? buckets[u].launch_ns : ReadyOf(content, units_[u].last_gradient);
+    // All that follows a backward pass waits for what it has sent.
+    const std::vector<int64_t>& later = content.later_passes_ns;
+    for (; u > 0 && pass < later.size() && later[pass] <= ready; first_of_pass = u) {
+      step.cuts.back().next_needs.assign(units.begin() + static_cast<ptrdiff_t>(first_of_pass),
+                                         units.end());
+      step.Add(later[pass++], absl::StrCat("until_backward/", u));
+    }
+    units.push_back(static_cast<int32_t>(step.collectives.size()));
     step.Add(ready, absl::StrCat("backward/", u), Pass::kBackward)
         .piece.launches.push_back(units.back());
     step.collectives.push_back({.name = absl::StrCat(by_bucket ? "bucket/" : "gradient/", u),
@@ -503,19 +498,19 @@ std::vector<int32_t> TracedStepsFinder::CutGradients(const StepContent& content,
 // Copies out of buckets, optimizer and rest; `unmet` are the collectives that they need.
 void TracedStepsFinder::CutEnd(const StepContent& content, std::vector<int32_t> unmet,
                                StepCuts& step) const {
-  const bool has_copies = !content.copies.empty() &&
-                          content.copies.front().start_ns >= content.gradients.back().start_ns;
-  if (has_copies) {
-    step.Add(content.copies.front().start_ns, "backward/end", Pass::kBackward);
+  const auto copies = content.last_copies();
+  if (copies != content.copies.end()) {
+    step.Add(copies->start_ns, "backward/end", Pass::kBackward);
     const size_t sent_gradients =
         std::accumulate(units_.begin(), units_.end(), size_t{0},
                         [](size_t sum, const SentUnit& unit) { return sum + unit.gradients; });
-    if (sent_gradients == content.copies.size()) {
+    if (static_cast<ptrdiff_t>(sent_gradients) == content.copies.end() - copies) {
       size_t next = 0;
       for (size_t u = 0; u < units_.size(); ++u) {
         if (units_[u].gradients == 0) continue;
         next += units_[u].gradients;
-        step.Add(content.copies[next - 1].end_ns, absl::StrCat("copy/", u), Pass::kOptimizer)
+        step.Add(copies[static_cast<ptrdiff_t>(next) - 1].end_ns, absl::StrCat("copy/", u),
+                 Pass::kOptimizer)
             .piece.needs = {unmet[u]};
       }
       unmet.clear();
@@ -598,8 +593,9 @@ StepCuts TracedStepsFinder::CutsOf(const StepContent& content) const {
   for (size_t i = 0; i < step.cuts.size(); ++i) {
     std::vector<int32_t>& needs = step.cuts[i].piece.needs;
     for (int32_t& needed : needs) needed = place[static_cast<size_t>(needed)];
-    if (i > 0 && step.cuts[i - 1].next_waits)
-      needs.push_back(step.cuts[i - 1].piece.launches.front());
+    if (i == 0) continue;
+    for (const int32_t needed : step.cuts[i - 1].next_needs)
+      needs.push_back(place[static_cast<size_t>(needed)]);
   }
   step.collectives = std::move(ordered);
   return step;
@@ -760,12 +756,19 @@ void TracedStepsFinder::TimeOnHost(const StepContent& content, const std::vector
   std::vector<TimeSpan> waits;
   if (!IsAlone()) {
     KeepShortest(runs);
-    // After the last gradient the host copies, or waits.
-    const int64_t from_ns = content.gradients.back().end_ns;
-    const int64_t to_ns = content.optimizer ? content.optimizer->start_ns : content.window.end_ns;
-    waits =
-        BothOf(GapsOf(UnionOf(content.copies), from_ns, std::max(from_ns, to_ns)), UnionOf(runs));
-    waits.insert(waits.end(), first_runs.begin(), first_runs.end());
+    waits = std::move(first_runs);
+    // After the last gradient of a backward pass the host copies, or waits.
+    std::vector<int64_t> ends = content.later_passes_ns;
+    ends.push_back(content.optimizer ? content.optimizer->start_ns : content.window.end_ns);
+    for (const int64_t to_ns : ends) {
+      const auto after = std::partition_point(
+          content.gradients.begin(), content.gradients.end(),
+          [to_ns](const Gradient& gradient) { return gradient.start_ns < to_ns; });
+      const int64_t from_ns = after == content.gradients.begin() ? to_ns : std::prev(after)->end_ns;
+      const std::vector<TimeSpan> idle =
+          BothOf(GapsOf(UnionOf(content.copies), from_ns, std::max(from_ns, to_ns)), UnionOf(runs));
+      waits.insert(waits.end(), idle.begin(), idle.end());
+    }
     waits = UnionOf(std::move(waits));
   }
   step.exposed_ns = LengthOf(waits);

@@ -6,6 +6,10 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+
+#include "core/importing/outer_operations.h"
+
 namespace stepcast {
 
 namespace {
@@ -55,6 +59,15 @@ bool IsExpanded(const std::vector<int64_t>& from, const std::vector<int64_t>& to
                     [](int64_t a, int64_t b) { return a == b || a == 1; });
 }
 
+// True if some of the dimensions, but for ones, are left in their order.
+bool IsReduced(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  auto left = from.begin();
+  return std::all_of(to.begin(), to.end(), [&](int64_t size) {
+    left = size == 1 ? left : std::find(left, from.end(), size);
+    return size == 1 || left++ != from.end();
+  });
+}
+
 // A forward pass, operation by operation, and the bytes that it keeps.
 class ForwardPass {
  public:
@@ -62,9 +75,9 @@ class ForwardPass {
               const absl::flat_hash_set<int64_t>& parameter_elements)
       : tensors_(tensors), parameter_elements_(parameter_elements) {}
 
-  // `mask_bytes`: of a dropout. `piece`: of those that run again in the backward pass, which keep
-  // nothing but what they read of what was there before; 0: it does not. `read_again`: elements of
-  // inputs that are.
+  // `mask_bytes`: OuterOperation's. `piece`: of those that run again in the backward pass, which
+  // keep nothing but what they read of what was there before; 0: it does not. `read_again`:
+  // elements of inputs that are.
   void Run(const TensorOperation& operation, int64_t mask_bytes, size_t piece,
            const std::vector<int64_t>& read_again) {
     const TensorRule& rule = TensorRuleAt(operation.rule);
@@ -92,7 +105,7 @@ class ForwardPass {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] && (keeps_both || (rule.keeps >> i & 1) != 0)) Keep(*inputs[i]);
     }
-    if (inputs[0] && rule.mask_bytes != 0) {
+    if (inputs[0] && (rule.mask_bytes != 0 || mask_bytes != 0)) {
       const int64_t element = mask_bytes > 0 ? mask_bytes : BytesOfElement(operation, 0);
       Count(element * ElementsOf(operation, 0));
     }
@@ -218,8 +231,10 @@ class ForwardPass {
     return bytes > 0 ? bytes : kBytesOfUnknownElement;
   }
 
+  void AddBytes(int64_t bytes) { bytes_ = std::min(kMostSavedBytes, bytes_ + bytes); }
+
   void Count(int64_t bytes) {
-    if (keeps_) bytes_ = std::min(kMostSavedBytes, bytes_ + bytes);
+    if (keeps_) AddBytes(bytes);
   }
 
   void Keep(size_t storage) {
@@ -234,7 +249,7 @@ class ForwardPass {
   bool IsSurely(const UnreadTensor& tensor, int32_t shape) const {
     const bool is_same = DimensionsOf(shape) == tensor.dimensions;
     const bool is_any = tensor.form == OutputForm::kView || tensor.form == OutputForm::kPart ||
-                        tensor.form == OutputForm::kAny;
+                        tensor.form == OutputForm::kReduced || tensor.form == OutputForm::kAny;
     return !is_any && !(is_same && tensor.form == OutputForm::kPermuted) &&
            CanBe(tensor, shape, ElementsOf(shape));
   }
@@ -256,6 +271,8 @@ class ForwardPass {
         return tensor.elements == elements;
       case OutputForm::kPart:
         return tensor.elements % elements == 0;
+      case OutputForm::kReduced:
+        return IsReduced(tensor.dimensions, dimensions);
       default:
         return true;
     }
@@ -270,7 +287,7 @@ class ForwardPass {
     if (read.elements < 0) read.elements = elements;
     if (read.bytes < 0)
       read.bytes = read.elements * (element_bytes > 0 ? element_bytes : kBytesOfUnknownElement);
-    Count(std::exchange(read.index_bytes, 0) * read.elements);
+    AddBytes(std::exchange(read.index_bytes, 0) * read.elements);
     Known& known = known_[shape];
     std::erase(known, storage);
     known.push_back(storage);
@@ -346,31 +363,39 @@ class ForwardPass {
       case OutputForm::kRows:
         tensor.dimensions = RowsOf(operation);
         break;
+      case OutputForm::kReduced:
       case OutputForm::kAny:
-        tensor.form = OutputForm::kAny;
+        tensor.form = rule.output;
         break;
       default:
         break;
     }
     if (tensor.elements < 0) {
       tensor.storage = storages_.size();
-      storages_.push_back({.index_bytes = rule.index_bytes, .made_by = Place()});
+      storages_.push_back({.index_bytes = keeps_ ? rule.index_bytes : 0, .made_by = Place()});
     }
     if (rule.keeps_output) {
       Storage& kept = storages_[tensor.storage];
-      kept.elements = ElementsOf(operation, 0);
-      kept.bytes = kept.elements * BytesOfElement(operation, 0);
+      // The whole is kept for a part of it.
+      kept.elements = std::max(kept.elements, ElementsOf(operation, 0));
+      kept.bytes = std::max(kept.bytes, kept.elements * BytesOfElement(operation, 0));
       Keep(tensor.storage);
     }
     unread_.push_back(std::move(tensor));
     if (unread_.size() > kMostUnread) unread_.pop_front();
   }
 
-  // A batch's has a mean for each channel, a layer's for each example and position.
+  // A batch's has a mean for each channel, a layer's for each example and position. One without
+  // weights has as many channels as its input, or is of its last dimension.
   int64_t MeansOf(const TensorOperation& operation, const TensorRule& rule) const {
-    const int64_t weights = ElementsOf(operation, rule.statistics_input);
-    if (rule.statistics_bytes == 0 || weights == 0) return 0;
-    return rule.statistics_input == 1 ? weights : ElementsOf(operation, 0) / weights;
+    const int64_t elements = ElementsOf(operation, 0);
+    int64_t weights = ElementsOf(operation, rule.statistics_input);
+    if (rule.statistics_bytes == 0 || elements <= 1 || weights == 0) return 0;
+    const bool is_of_batch = rule.statistics_input == 1;
+    const std::vector<int64_t>& dimensions = DimensionsOf(operation.shapes[0]);
+    if (weights == 1)
+      weights = is_of_batch ? dimensions[dimensions.size() > 1 ? 1 : 0] : dimensions.back();
+    return is_of_batch ? weights : elements / weights;
   }
 
   // Of another size, which is not known.
@@ -420,85 +445,10 @@ class ForwardPass {
   size_t piece_begin_ = 0;
 };
 
-constexpr std::string_view kLibrary = "aten::";
-
-bool HasLibrary(std::string_view name) { return name.substr(0, kLibrary.size()) == kLibrary; }
-
-// An operation within no other, and of dropouts the bytes of an element of the mask, if known.
-struct OuterOperation {
-  const TensorOperation* operation = nullptr;
-  int64_t mask_bytes = 0;
-};
-
-std::vector<OuterOperation> OuterOperations(const TensorOperations& tensors, int64_t from_ns,
-                                            int64_t to_ns) {
-  std::vector<OuterOperation> outer;
-  auto operation = std::lower_bound(
-      tensors.operations.begin(), tensors.operations.end(), from_ns,
-      [](const TensorOperation& each, int64_t start_ns) { return each.start_ns < start_ns; });
-  for (; operation != tensors.operations.end() && operation->start_ns < to_ns; ++operation) {
-    const TensorRule& rule = TensorRuleAt(operation->rule);
-    if (!outer.empty() && operation->start_ns < outer.back().operation->end_ns) {
-      // One of the library's that calls others is what it calls.
-      const TensorOperation& around = *outer.back().operation;
-      const bool is_composite = around.rule == kUnknownTensorRule &&
-                                HasLibrary(tensors.functions[static_cast<size_t>(around.function)]);
-      if (rule.is_dropout_mask) outer.back().mask_bytes = rule.mask_bytes;
-      if (!is_composite) continue;
-      outer.pop_back();
-    }
-    outer.push_back(
-        {.operation = &*operation, .mask_bytes = rule.is_dropout_mask ? rule.mask_bytes : 0});
-  }
-  return outer;
-}
-
-bool AreAlike(const OuterOperation& a, const OuterOperation& b) {
-  return a.operation->rule == b.operation->rule && a.operation->function == b.operation->function &&
-         a.operation->shapes == b.operation->shapes;
-}
-
-// Pieces by operation of the forward pass; 0: it does not run again. Those that do run again in the
-// backward pass in the same order, the last piece first, and after each the backward pass runs its
-// functions. The backward pass itself records no sequence numbers, so that its own operations are
-// not among them.
-std::vector<size_t> RunAgain(const std::vector<OuterOperation>& forward,
-                             const std::vector<OuterOperation>& backward,
-                             const std::vector<int64_t>& undone_ns) {
-  constexpr size_t kMostTried = 64;
-  std::vector<size_t> again(forward.size(), 0);
-  absl::flat_hash_map<int64_t, std::vector<size_t>> places;  // by rule and first shape
-  const auto key = [](const OuterOperation& outer) {
-    return int64_t{outer.operation->shapes[0]} * 256 + outer.operation->rule;
-  };
-  if (backward.empty()) return again;
-  for (size_t i = 0; i < forward.size(); ++i) places[key(forward[i])].push_back(i);
-  for (size_t next = 0; next < backward.size();) {
-    const std::vector<size_t>& starts = places[key(backward[next])];
-    const auto undone =
-        std::upper_bound(undone_ns.begin(), undone_ns.end(), backward[next].operation->start_ns);
-    const int64_t until_ns = undone == undone_ns.end() ? INT64_MAX : *undone;
-    size_t best = 0;
-    size_t longest = 0;
-    for (size_t tried = 0; tried < std::min(kMostTried, starts.size()); ++tried) {
-      const size_t start = starts[starts.size() - 1 - tried];
-      size_t length = 0;
-      while (start + length < forward.size() && next + length < backward.size() &&
-             backward[next + length].operation->start_ns < until_ns && again[start + length] == 0 &&
-             AreAlike(forward[start + length], backward[next + length]))
-        ++length;
-      if (length > longest) std::tie(best, longest) = std::pair(start, length);
-    }
-    for (size_t i = 0; i < longest; ++i) again[best + i] = next + 1;
-    next += std::max<size_t>(1, longest);
-  }
-  return again;
-}
-
 std::string NameOf(const TensorOperations& tensors, const TensorOperation& operation) {
   if (operation.rule != kUnknownTensorRule) return std::string(TensorRuleAt(operation.rule).name);
   const std::string_view name = tensors.functions[static_cast<size_t>(operation.function)];
-  return std::string(HasLibrary(name) ? name.substr(kLibrary.size()) : name);
+  return std::string(IsOfTensorLibrary(name) ? name.substr(kTensorLibrary.size()) : name);
 }
 
 std::vector<ForwardLink> LinksOf(const TensorOperations& tensors,
@@ -530,27 +480,28 @@ std::vector<ForwardLink> LinksOf(const TensorOperations& tensors,
 }  // namespace
 
 std::optional<uint8_t> RuleOfTensorOperation(std::string_view name) {
-  if (!HasLibrary(name)) return std::nullopt;
-  name.remove_prefix(kLibrary.size());
+  if (!IsOfTensorLibrary(name)) return std::nullopt;
+  name.remove_prefix(kTensorLibrary.size());
   return TensorRuleNamed(name);
 }
 
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
-                              const UndoneNodes& nodes,
-                              const absl::flat_hash_set<int64_t>& parameter_elements,
-                              int64_t until_ns, const std::vector<int64_t>& undone_ns) {
+                              const std::vector<BackwardNode>& nodes,
+                              const absl::flat_hash_set<int64_t>& parameter_elements) {
   const std::vector<OuterOperation> outer = OuterOperations(tensors, from_ns, to_ns);
-  const std::vector<size_t> again =
-      RunAgain(outer, OuterOperations(tensors, to_ns, until_ns), undone_ns);
-  absl::flat_hash_map<int64_t, size_t> last_of;  // by sequence number
+  const std::vector<size_t> again = PiecesRunAgain(tensors, outer, nodes);
+  absl::flat_hash_map<int64_t, const BackwardNode*> undone;  // by sequence number
+  for (const BackwardNode& node : nodes) undone.emplace(node.sequence, &node);
+  absl::flat_hash_map<int64_t, size_t> last_of;  // likewise
   for (size_t i = 0; i < outer.size(); ++i) last_of[outer[i].operation->sequence] = i;
   ForwardPass pass(tensors, parameter_elements);
   std::vector<const TensorOperation*> run;
   for (size_t i = 0; i < outer.size(); ++i) {
     const int64_t sequence = outer[i].operation->sequence;
-    if (!nodes.contains(sequence) || last_of[sequence] != i) continue;
+    const auto node = undone.find(sequence);
+    if (node == undone.end() || last_of[sequence] != i) continue;
     run.push_back(outer[i].operation);
-    pass.Run(*outer[i].operation, outer[i].mask_bytes, again[i], nodes.at(sequence));
+    pass.Run(*outer[i].operation, outer[i].mask_bytes, again[i], node->second->added);
   }
   SavedTensors saved = pass.Saved();
   saved.links = LinksOf(tensors, run, pass);

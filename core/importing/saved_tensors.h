@@ -7,13 +7,11 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
 #include "core/importing/tensor_rules.h"
@@ -62,9 +60,15 @@ struct SavedTensors {
   std::vector<ForwardLink> links;
 };
 
-// The functions that the backward pass ran, by sequence number: elements of their inputs' gradients
-// that were added to others, so that what each input is was read once more afterwards.
-using UndoneNodes = absl::flat_hash_map<int64_t, std::vector<int64_t>>;
+// A function that the backward pass ran, but for gradients of parameters.
+struct BackwardNode {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;    // of all that ran within it
+  int64_t sequence = 0;  // of the operation that it undoes
+  // Elements of its inputs' gradients that were added to what other functions had made of them, so
+  // that what each input is was read once more afterwards.
+  std::vector<int64_t> added;
+};
 
 // The tensors kept by operations that begin in a span of time and made one of `nodes`: of those
 // with the same number the last one did. Operations within others are part of them.
@@ -74,14 +78,11 @@ using UndoneNodes = absl::flat_hash_map<int64_t, std::vector<int64_t>>;
 // that is known to be read again, or is kept already, before others; else it was not made by an
 // operation: a parameter, which is not counted, where one has as many elements
 // (`parameter_elements`), or a part of the batch. A concatenation, whose inputs not all versions
-// record, reads all that nothing has read yet. Operations that run again between `to_ns` and
-// `until_ns` (activation checkpointing) keep nothing but what their piece reads of what was there;
-// `undone_ns`, when the backward pass ran each function, ascending, tells pieces apart. Cost:
-// linear.
+// record, reads all that nothing has read yet. Operations that run again within the nodes
+// (activation checkpointing) keep nothing but what their piece reads of what was there; what runs
+// beside them is another forward pass. REQUIRES: nodes by start. Cost: linear.
 SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
-                              const UndoneNodes& nodes,
-                              const absl::flat_hash_set<int64_t>& parameter_elements,
-                              int64_t until_ns = std::numeric_limits<int64_t>::min(),
-                              const std::vector<int64_t>& undone_ns = {});
+                              const std::vector<BackwardNode>& nodes,
+                              const absl::flat_hash_set<int64_t>& parameter_elements);
 
 }  // namespace stepcast

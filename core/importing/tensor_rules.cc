@@ -40,7 +40,7 @@ constexpr TensorRule Product(std::string_view name, uint8_t factors = kBoth) {
 }
 // A mean's gradient needs no values, but PyTorch 1.13 keeps its input.
 constexpr TensorRule Reduction(std::string_view name) {
-  return {.name = name, .reads = kFirst, .keeps = kFirst, .output = Form::kAny};
+  return {.name = name, .reads = kFirst, .keeps = kFirst, .output = Form::kReduced};
 }
 constexpr TensorRule Loss(std::string_view name) {
   return {.name = name, .reads = kBoth, .keeps = kBoth};
@@ -88,6 +88,8 @@ constexpr std::array kRules{
     Unary("_to_copy", false),
     View("_unsafe_view"),
     Unary("abs", true),
+    Pool("adaptive_max_pool2d", kIndexBytes),
+    Pool("adaptive_max_pool3d", kIndexBytes),
     TensorRule{.name = "add", .reads = kBoth, .output = Form::kLarger},
     TensorRule{.name = "add_", .reads = kBoth, .output = Form::kInPlace},
     Product("addmm", kSecond | kThird),
@@ -119,6 +121,8 @@ constexpr std::array kRules{
     TensorRule{.name = "embedding", .reads = kSecond, .keeps = kSecond, .output = Form::kRows},
     Result("exp"),
     View("expand", Form::kExpanded),
+    Pool("fractional_max_pool2d", kIndexBytes),
+    Pool("fractional_max_pool3d", kIndexBytes),
     Unary("gelu", true),
     Unary("hardsigmoid", true),
     CopyOfInput("hardsigmoid_"),
@@ -180,7 +184,7 @@ constexpr std::array kRules{
     Reduction("std"),
     TensorRule{.name = "sub", .reads = kBoth, .output = Form::kLarger},
     TensorRule{.name = "sub_", .reads = kBoth, .output = Form::kInPlace},
-    TensorRule{.name = "sum", .reads = kFirst, .output = Form::kAny},
+    TensorRule{.name = "sum", .reads = kFirst, .output = Form::kReduced},
     View("t", Form::kPermuted),
     Result("tanh"),
     Result("tanh_", Form::kInPlace),
@@ -189,6 +193,8 @@ constexpr std::array kRules{
     Result("threshold_", Form::kInPlace),
     View("transpose", Form::kPermuted),
     View("unbind", Form::kPart),
+    View("unsafe_split", Form::kPart),
+    View("unsafe_split_with_sizes", Form::kPart),
     View("unsqueeze", Form::kSqueezed),
     TensorRule{.name = "upsample_bilinear2d", .reads = kFirst, .output = Form::kPooled},
     TensorRule{.name = "upsample_nearest2d", .reads = kFirst, .output = Form::kPooled},

@@ -26,6 +26,7 @@ enum class OutputForm : uint8_t {
   kChannels,  // of a convolution: as many channels as its weights say
   kPooled,    // as many channels as the first input
   kProduct,   // of matrices, the last two inputs that are read
+  kReduced,   // some of the first input's dimensions, as a mean over the others has
   kRows,      // of a table, one for each index
   kAny        // a new tensor of an unknown shape
 };

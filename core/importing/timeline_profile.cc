@@ -148,6 +148,8 @@ class TimelineImport {
       if (absl::Status status = ReadWholeGraph(reader, given_); !status.ok()) return status;
     }
     const absl::StatusOr<Timeline> timeline = ReadTimeline(recording, limits_, stop);
+    if (timeline.ok() && timeline->events.empty())
+      return ImportFault(kAtRecording, "it has no events (ph X): record a step that trains");
     return timeline.ok() ? FillStep(*timeline, step_) : timeline.status();
   }
 

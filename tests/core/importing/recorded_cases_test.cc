@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <numeric>
@@ -102,6 +103,11 @@ TEST(RecordedCasesTest, GradientsAreToldFromAllElse) {
        "its size was not recorded"},
       {"tensor_parallel_all_reduce/trace.json", plain, {}, 4, "\"1\" (\"tp\")"},
       {"last_step_cut_off/trace.json", plain, {}, 3, "ProfilerStep#15 (1 collectives, others 2)"},
+      {"last_step_cut_off/few_steps.json.gz",
+       {40, 81'920, 32, 32, 2304, 32, 32, 32, 864, 32},
+       {},
+       1,
+       "ProfilerStep#5 (2 collectives, others 3; it was not recorded to its end)"},
       {"loss_logged_every_third_step/trace.json", plain, {}, 4, "ProfilerStep#12 (3 collectives"},
       {"metadata_before_trace_events/trace.json", plain, {}, 4, "Found 4 steps"},
       {"times_as_texts/trace.json", plain, {}, 4, "Found 4 steps"}};
@@ -182,7 +188,9 @@ TEST(RecordedCasesTest, RanksOfAJobThatSendsALossAreOneRecording) {
 TEST(RecordedCasesTest, WhatRunsAgainIsNotKept) {
   for (const auto& [file, bytes, is_again] :
        {std::tuple("with", 353'796.0, true), std::tuple("piece_by_piece", 747'012.0, true),
-        std::tuple("without", 747'012.0, false)}) {
+        std::tuple("before_a_pool", 147'780.0, true), std::tuple("after_a_pool", 442'692.0, true),
+        // Another forward pass of the step is none that runs again.
+        std::tuple("micro_steps", 475'588.0, false), std::tuple("without", 747'012.0, false)}) {
     const auto imported = Import(Case(std::string("activation_checkpoint/") + file + ".json.gz"));
     ASSERT_TRUE(imported.ok()) << imported.status();
     int64_t kept = 0;
@@ -223,6 +231,34 @@ TEST(RecordedCasesTest, OtherBucketsAreRefusedWhereGradientsAreUnknown) {
         EXPECT_THAT(Told(scenario.status()), HasSubstr("2 buckets and not of the gradients"));
       }
     }
+  }
+}
+
+// Two models, one after the other, as a GAN has, and twice one model: what follows a backward pass
+// waits for what it sent, so that buckets of both are none that could be asked for.
+TEST(RecordedCasesTest, EachBackwardPassOfAStepSendsItsOwnBuckets) {
+  for (const char* const file : {"two_models", "two_losses"}) {
+    const auto imported = Import(Case(absl::StrCat("several_backward_passes/", file, ".json.gz")));
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    const std::string notes = absl::StrJoin(imported->notes, " ");
+    EXPECT_THAT(notes, HasSubstr("2 backward passes a step that send gradients"));
+    EXPECT_THAT(notes, HasSubstr("keeps 0.4755 MB"));
+    EXPECT_EQ(notes.find("activation checkpointing"), std::string::npos);
+    const std::vector<Operation>& operations = imported->profile.operations();
+    std::vector<int32_t> sent;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      if (!SumsGradients(operations[i])) continue;
+      EXPECT_EQ(operations[i].size_bytes, 85'320);
+      sent.push_back(static_cast<int32_t>(i));
+    }
+    ASSERT_EQ(sent.size(), 2U);
+    EXPECT_TRUE(std::any_of(
+        operations.begin() + sent[0], operations.begin() + sent[1], [&](const Operation& each) {
+          return std::count(each.waiting_for.begin(), each.waiting_for.end(), sent[0]) > 0;
+        }));
+    const auto scenario = ResolveScenario(
+        imported->profile, {.workers = 4, .communication = AllReduceDraft{.buckets = Buckets{}}});
+    EXPECT_THAT(Told(scenario.status()), HasSubstr("2 buckets and not of the gradients"));
   }
 }
 
@@ -572,6 +608,14 @@ TEST(RecordedCasesTest, ReasonsAreTrue) {
   EXPECT_EQ(KindOf(Case("control_character/trace.json")), FileKind::kPyTorchTrace);
   EXPECT_THAT(Told(Import(Case("nan_in_args/trace.json")).status()),
               HasSubstr("NaN, which is not a number of JSON"));
+  for (const auto& [field, number, why] :
+       {std::tuple("dur", "1e400", "the number \"1e400\" is larger than any that can be read"),
+        std::tuple("In msg nelems", "9223372036854775807", "msg nelems of 9223372036854775807")}) {
+    std::string huge = Case("plain/trace.json");
+    const size_t begin = huge.find(absl::StrCat("\"", field, "\": ")) + std::strlen(field) + 4;
+    huge.replace(begin, huge.find_first_of(",\n", begin) - begin, number);
+    EXPECT_THAT(Told(Import(huge).status()), AllOf(HasSubstr(why), HasSubstr("byte ")));
+  }
   std::string text = Case("plain/trace.json");
   const std::string key = "\"Process Group Description\": \"default_pg\"";
   ASSERT_NE(text.find(key), std::string::npos);

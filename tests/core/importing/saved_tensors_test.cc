@@ -39,9 +39,11 @@ class Pass {
 
   int64_t Saved(const absl::flat_hash_set<int64_t>& parameters = {},
                 const absl::flat_hash_set<int64_t>& without = {}) const {
-    UndoneNodes nodes;
-    for (int64_t node = 1; node <= sequence_; ++node) {
-      if (!without.contains(node)) nodes[node] = {};
+    std::vector<BackwardNode> nodes;
+    int64_t at_ns = now_ns_;
+    for (int64_t node = sequence_; node >= 1; --node, at_ns += 1000) {
+      if (without.contains(node)) continue;
+      nodes.push_back({.start_ns = at_ns, .end_ns = at_ns + 1000, .sequence = node});
     }
     return FindSavedTensors(tensors_, 0, now_ns_, nodes, parameters).bytes;
   }
@@ -102,6 +104,10 @@ TEST(SavedTensorsTest, OfABatchNormItsStatisticsAreKeptToo) {
   Pass pass;
   pass.Add("native_batch_norm", {kMap, {16}, {16}, {16}});
   EXPECT_EQ(pass.Saved(), kMapBytes + 2 * 16 * 4);
+  // A batch's without weights are of its channels, a layer's of its last dimension.
+  Pass without;
+  without.Add("native_batch_norm", {kMap, {}, {}}).Add("native_layer_norm", {{5, 7}, {}, {}});
+  EXPECT_EQ(without.Saved(), kMapBytes + 2 * 16 * 4 + 5 * 7 * 4 + 5 * 2 * 4);
 }
 
 TEST(SavedTensorsTest, AnOperationWithinAnotherIsPartOfIt) {
@@ -147,6 +153,18 @@ TEST(SavedTensorsTest, APoolKeepsItsInputAndThePlacesOfTheMaxima) {
       .Add("convolution", {{2, 16, 4, 4}, {16, 16, 3, 3}});
   const int64_t pooled = 2 * 16 * 16;
   EXPECT_EQ(pass.Saved(), kImageBytes + kMapBytes + pooled * 8 + pooled * 4);
+}
+
+TEST(SavedTensorsTest, AMeanIsNotTakenForTheWeightsThatAreReadNext) {
+  Pass pass;
+  pass.Add("mean", {{4, 7, 32}}).Add("t", {{32, 32}}).Add("addmm", {{32}, {4, 32}, {32, 32}});
+  EXPECT_EQ(pass.Saved({32 * 32}), 4 * 7 * 32 * 4 + 4 * 32 * 4);
+}
+
+TEST(SavedTensorsTest, AFactorThatIsChangedInPlaceIsKeptAsACopy) {
+  Pass pass;
+  pass.Add("sigmoid", {kMap}).Add("mul_", {kMap, kMap}).AddInside("clone", {kMap});
+  EXPECT_EQ(pass.Saved(), 2 * kMapBytes);
 }
 
 TEST(SavedTensorsTest, WeightsAreParametersAndViewsAreWhatTheyAreOf) {
@@ -206,7 +224,7 @@ TEST(SavedTensorsTest, RecordedNetworksKeepWhatAutogradKept) {
   const std::string folder = STEPCAST_SOURCE_DIR "/tests/data/saved_tensors/";
   std::ifstream told(folder + "saved.json");
   const auto saved = nlohmann::json::parse(told).get<std::map<std::string, int64_t>>();
-  ASSERT_EQ(saved.size(), 6U);
+  ASSERT_EQ(saved.size(), 9U);
   for (const auto& [name, bytes] : saved) {
     std::ifstream file(folder + name + ".json.gz", std::ios::binary);
     const std::string packed{std::istreambuf_iterator<char>(file), {}};
