@@ -41,7 +41,8 @@ namespace {
 // transmission and the start of the uplink transmission is taken for the worker's computation. What
 // overlaps is left open there. Taken here: the uplink phase goes from its first to its last byte,
 // gaps and all, and begins no earlier than the last download ends, so that the phases of one worker
-// add up to its step. Threads: none.
+// add up to its step. The server's ends with its last operation; what lies before the first
+// transfer and behind all transfers and servers is the worker's. Threads: none.
 class PhaseRecorder final : public TraceSink {
  public:
   // The graph is borrowed.
@@ -62,12 +63,16 @@ class PhaseRecorder final : public TraceSink {
 
 void PhaseRecorder::OnStep(std::span<const ChunkRecord> chunks) {
   Instant step_end = step_start_;
+  Instant first_transfer = kEndOfTime;
   Instant downlink_end = step_start_;
   Instant uplink_start = kEndOfTime;
   Instant uplink_end = step_start_;
+  Instant server_end = step_start_;
   for (const ChunkRecord& chunk : chunks) {
     step_end = std::max(step_end, chunk.end);
     const Resource resource = ServerLanes::ResourceOf(graph_, chunk.op);
+    if (IsTransfer(resource)) first_transfer = std::min(first_transfer, chunk.start);
+    if (resource == Resource::kParameterServer) server_end = std::max(server_end, chunk.end);
     if (resource == Resource::kDownlink) downlink_end = std::max(downlink_end, chunk.end);
     if (resource == Resource::kUplink) {
       uplink_start = std::min(uplink_start, chunk.start);
@@ -77,10 +82,13 @@ void PhaseRecorder::OnStep(std::span<const ChunkRecord> chunks) {
   // Without an upload the worker computes to the end.
   uplink_start = std::clamp(uplink_start, downlink_end, step_end);
   uplink_end = std::max(uplink_end, uplink_start);
-  sum_.downlink += ToSeconds(downlink_end - step_start_);
-  sum_.worker += ToSeconds(uplink_start - downlink_end);
+  server_end = std::max(server_end, uplink_end);
+  const Instant downlink_start = std::min(first_transfer, downlink_end);
+  sum_.downlink += ToSeconds(downlink_end - downlink_start);
+  sum_.worker += ToSeconds((downlink_start - step_start_) + (uplink_start - downlink_end) +
+                           (step_end - server_end));
   sum_.uplink += ToSeconds(uplink_end - uplink_start);
-  sum_.parameter_server += ToSeconds(step_end - uplink_end);
+  sum_.parameter_server += ToSeconds(server_end - uplink_end);
   step_start_ = step_end;
   ++steps_;
 }

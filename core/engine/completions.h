@@ -1,4 +1,5 @@
-// The chunks that end at one instant, by worker.
+// The chunks that end in one round of an instant, by worker, and what else a worker is told by
+// then.
 //
 // Workers come in the order in which they were first noted, a worker's lanes the last noted first.
 // Cost: O(1) for each. Threads: none.
@@ -22,10 +23,18 @@ class Completions {
   void Note(int32_t worker, LaneIndex lane) {
     int32_t& first = first_[static_cast<size_t>(worker)];
     if (first == kNone) workers_.Add(worker);
-    chunks_.push_back({.lane = lane, .next = first});
+    chunks_.push_back({.worker = worker, .lane = lane, .next = first});
     first = static_cast<int32_t>(chunks_.size()) - 1;
   }
 
+  bool empty() const { return chunks_.empty(); }
+  // Calls see(worker, lane) for each, in the order in which they were noted; see may note others,
+  // which are not seen.
+  template <typename See>
+  void ForEach(See see) const {
+    const size_t size = chunks_.size();
+    for (size_t i = 0; i < size; ++i) see(chunks_[i].worker, chunks_[i].lane);
+  }
   // Calls take(worker, lane) for each chunk of a worker, then run(worker), worker by worker; empty
   // afterwards.
   template <typename Take, typename Run>
@@ -46,6 +55,7 @@ class Completions {
   static constexpr int32_t kNone = -1;
 
   struct Chunk {
+    int32_t worker = 0;
     LaneIndex lane = 0;
     int32_t next = kNone;  // of the same worker, in chunks_
   };

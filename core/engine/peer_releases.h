@@ -1,8 +1,10 @@
 // The operations of a run that wait for operations of other workers, step by step.
 //
 // A worker that is ahead may end an operation before the waiting worker has begun the same step, so
-// ends are counted. Threads: none. Cost: O(edges of the operation) an end, O(workers) an end that
-// completes a gathering, O(edges and gatherings) a step.
+// ends are counted. What other workers' ends release (edges) begins a round of its own; gatherings
+// are known before the round in which they are completed goes on. Threads: none. Cost: O(edges of
+// the operation) an end, O(workers) an end that completes a gathering, O(edges and gatherings) a
+// step.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +36,8 @@ class PeerReleases {
     }
   }
 
-  bool empty() const { return edges_.empty() && gatherings_.empty(); }
+  bool has_edges() const { return !edges_.empty(); }
+  bool has_gatherings() const { return !gatherings_.empty(); }
 
   // The worker's next step begins; adds to `pending` what each of its operations has to wait for.
   void BeginStep(int32_t worker, int32_t* pending) {
@@ -50,23 +53,14 @@ class PeerReleases {
   // An operation of the worker's step has ended. Nobody knows before TakeReleased, so that the
   // order of workers within an instant does not show.
   void End(int32_t worker, OpIndex op) {
-    if (Index(op) < edges_from_.size()) {
-      for (const size_t edge : edges_from_[Index(op)]) {
-        const int32_t waiting =
-            (worker - edges_[edge].worker_offset % workers_ + workers_) % workers_;
-        told_.emplace_back(waiting, edge);
-      }
-    }
-    if (Index(op) >= gatherings_of_.size()) return;
-    for (const size_t i : gatherings_of_[Index(op)]) {
-      int64_t& count = gathered_[i].ends[static_cast<size_t>(begun_[Index(worker)] % 2)];
-      if (++count < static_cast<int64_t>(gatherings_[i].befores.size()) * workers_) continue;
-      count = 0;
-      complete_.push_back(i);
+    if (Index(op) >= edges_from_.size()) return;
+    for (const size_t edge : edges_from_[Index(op)]) {
+      const int32_t waiting =
+          (worker - edges_[edge].worker_offset % workers_ + workers_) % workers_;
+      told_.emplace_back(waiting, edge);
     }
   }
-
-  bool HasReleased() const { return !told_.empty() || !complete_.empty(); }
+  bool HasReleased() const { return !told_.empty(); }
   // Calls release(worker, op) for each end since the last call that a step under way waits for, and
   // run(worker) after those of a worker; workers and operations ascend.
   template <typename Release, typename Run>
@@ -78,19 +72,27 @@ class PeerReleases {
         released.emplace_back(waiting, edges_[edge].after);
     }
     told_.clear();
-    for (const size_t i : complete_) {
-      const int64_t steps = ++gathered_[i].steps;
-      for (int32_t worker = 0; worker < workers_; ++worker) {
-        if (NeededBy(i, begun_[Index(worker)]) == steps)
-          released.emplace_back(worker, gatherings_[i].after);
-      }
-    }
-    complete_.clear();
     std::sort(released.begin(), released.end());
     for (size_t i = 0; i < released.size(); ++i) {
       release(released[i].first, released[i].second);
       if (i + 1 == released.size() || released[i + 1].first != released[i].first)
         run(released[i].first);
+    }
+  }
+
+  // An operation of the worker's step ends in the round at hand; calls release(worker, op) for all
+  // that gatherings which it completes have kept from steps under way.
+  template <typename Release>
+  void Gather(int32_t worker, OpIndex op, Release release) {
+    if (Index(op) >= gatherings_of_.size()) return;
+    for (const size_t i : gatherings_of_[Index(op)]) {
+      int64_t& count = gathered_[i].ends[static_cast<size_t>(begun_[Index(worker)] % 2)];
+      if (++count < static_cast<int64_t>(gatherings_[i].befores.size()) * workers_) continue;
+      count = 0;
+      const int64_t steps = ++gathered_[i].steps;
+      for (int32_t waiting = 0; waiting < workers_; ++waiting) {
+        if (NeededBy(i, begun_[Index(waiting)]) == steps) release(waiting, gatherings_[i].after);
+      }
     }
   }
 
@@ -122,7 +124,6 @@ class PeerReleases {
   std::vector<int64_t> ended_;                      // by edge and waiting worker
   std::vector<Gathered> gathered_;                  // by gathering
   std::vector<std::pair<int32_t, size_t>> told_;    // waiting worker, edge
-  std::vector<size_t> complete_;                    // gatherings
 };
 
 }  // namespace stepcast

@@ -6,15 +6,14 @@
 // made ready in graph order, then stopped transfers, then idle lanes choose; zero-length work forms
 // the next round). Then meetings that are full and releases of other workers begin rounds of their
 // own, worker by worker, until nothing more happens; then networks settle. Workers meet nowhere
-// else, so their order within an instant does not matter. Threads: none.
+// else, so their order within an instant does not matter. With gatherings all workers go from round
+// to round together, and what the completions of a round gather is ready in it. Threads: none.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -33,19 +32,18 @@
 #include "core/engine/joint_sequence.h"
 #include "core/engine/lane_queues.h"
 #include "core/engine/peer_releases.h"
+#include "core/engine/plain_run_state.h"
 #include "core/engine/program.h"
 #include "core/engine/run_ledger.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_ranks.h"
-#include "core/engine/step_sampler.h"
 #include "core/engine/usage_meter.h"
-#include "core/network/link_level.h"
 #include "core/network/network.h"
 
 namespace stepcast {
 
 template <Network N>
-class PlainRun {
+class PlainRun : private PlainRunState {
  public:
   // One network for each of the job's. All must outlive it.
   PlainRun(const JobGraph& job, const RunOptions& options, std::vector<N> networks, StopCheck stop)
@@ -69,7 +67,8 @@ class PlainRun {
         releases_(job),
         joint_(job),
         couples_operations_(ledger_.meetings().couples_operations()),
-        waits_for_peers_(!releases_.empty()),
+        waits_for_peers_(releases_.has_edges()),
+        gathers_(releases_.has_gatherings()),
         joins_(!job.joint.ops.empty()),
         can_merge_(AreAlike(job, options)),
         holds_back_(couples_operations_ || joins_),
@@ -82,6 +81,7 @@ class PlainRun {
         pending_(std::make_unique_for_overwrite<int32_t[]>(Index(worker_count_) * Index(size_))),
         running_(Index(worker_count_) * Index(lane_count_)),
         completions_(worker_count_),
+        next_(gathers_ ? worker_count_ : 0),
         ended_(networks_.size()),
         // With networks that forward, a link's lane once more as delivered.
         completed_(Index(kForwards ? 2 * lane_count_ : lane_count_)),
@@ -151,46 +151,9 @@ class PlainRun {
   // A worker's computation without a transfer under way.
   static constexpr LinkLevel kFullSpeed{.residual = LinkLevel::kUnit, .flows = 1};
 
-  struct WorkerState {
-    const Program* program = nullptr;
-    StepSampler sampler;
-    double compute_speed = 1;
-    int32_t step = 0;      // completed
-    int32_t recorded = 0;  // the recorded step this one was sampled from
-    OpIndex operations_left = 0;
-    Instant step_begin;
-    BoundedList<ChunkRecord> trace{0};  // of the current step, where one is wanted
-    LevelClock clock;                   // of its computation, where transfers slow it down
-  };
-  struct Running {
-    Chunk chunk;
-    Instant start;
-  };
-  // The chunks of a lane that its network has and has not delivered, in their order.
-  struct OnTheirWay {
-    std::deque<Running> chunks;
-    Instant last;  // delivery
-  };
-  // The flow of a link: worker x `lanes` + `index`, of a network.
-  struct Route {
-    size_t network = 0;
-    int32_t lanes = 0;
-    int32_t index = 0;
-  };
-  struct WorkerLane {
-    int32_t worker = 0;
-    LaneIndex lane = 0;
-  };
-
   // Of most jobs there is but one, which is then nearer at hand.
   const Program& ProgramOf(const WorkerState& state) const {
     return only_program_ != nullptr ? *only_program_ : *state.program;
-  }
-  static OpIndex LargestOf(const JobGraph& job) {
-    OpIndex size = 0;
-    for (const std::shared_ptr<const Program>& program : job.programs)
-      size = std::max(size, program->size());
-    return size;
   }
   // By lane.
   Running* RunningOf(int32_t worker) { return &running_[Index(worker) * Index(lane_count_)]; }
@@ -206,18 +169,6 @@ class PlainRun {
     return {.worker = flow / count, .lane = first + flow % count};
   }
 
-  // True if workers that begin a step at one instant have the same of it, and of all steps after
-  // it, whatever was before.
-  static bool AreAlike(const JobGraph& job, const RunOptions& options) {
-    const auto& speeds = job.compute_speeds;
-    return job.workers() > 1 && job.programs.size() == 1 && !job.joint.ops.empty() &&
-           (job.step_count() == 1 || job.drawing != StepDrawing::kIndependent) &&
-           std::adjacent_find(speeds.begin(), speeds.end(), std::not_equal_to<>()) ==
-               speeds.end() &&
-           job.rankings.empty() && job.networks.empty() && job.couplings.empty() &&
-           job.peer_edges.empty() && job.gatherings.empty() && options.scaling == nullptr &&
-           options.trace == nullptr && options.fastest_path != EnginePath::kPlain;
-  }
   // All workers have begun a step at this instant, all of which has happened: from now on the first
   // stands for all.
   void Merge() {
@@ -280,7 +231,7 @@ class PlainRun {
   // The commonest instants: one computation ends, or one flow, and nothing else. False, and nothing
   // done, where it is another.
   bool RunOneCompletion() {
-    if constexpr (kForwards) return false;
+    if (kForwards || gathers_) return false;
     const bool computation = events_.TopKey() == now_.ticks;
     if (ended_flows_ + static_cast<size_t>(computation) != 1) return false;
     WorkerLane which;
@@ -302,8 +253,7 @@ class PlainRun {
 
   void RunCompletions() {
     TakeEvents();
-    completions_.TakeAll([this](int32_t, LaneIndex lane) { completed_.Add(lane); },
-                         [this](int32_t worker) { RunRounds(worker); });
+    RunCompleted();
     for (const IndexedHeap::Slot slot : events_now_) RemoveIfOver(slot);
     events_now_.clear();
   }
@@ -348,7 +298,47 @@ class PlainRun {
   void NoteCompletion(WorkerLane which) { completions_.Note(which.worker, which.lane); }
   void NoteDelivery(WorkerLane which) { completions_.Note(which.worker, lane_count_ + which.lane); }
 
+  // The rounds that begin with completions_.
+  void RunCompleted() {
+    if (gathers_) GatherAll();
+    completions_.TakeAll(
+        [this](int32_t, int32_t what) {
+          what < FirstReady() ? completed_.Add(what) : ready_.Add(what - FirstReady());
+        },
+        [this](int32_t worker) { RunRounds(worker); });
+    if (gathers_) RunNext();
+  }
+  void RunNext() {
+    if (next_.empty()) return;
+    std::swap(completions_, next_);
+    RunCompleted();
+  }
+  // What is noted from here on are operations that are ready.
+  int32_t FirstReady() const { return 2 * lane_count_; }
+
+  // Notes what the gatherings that completions_ complete make ready.
+  [[gnu::noinline]] void GatherAll() {
+    completions_.ForEach([this](int32_t worker, int32_t what) {
+      const LaneIndex lane = what % lane_count_;
+      Chunk chunk = RunningOf(worker)[lane].chunk;
+      if constexpr (kForwards) {
+        if (lanes_.IsLink(lane)) {
+          if (what < lane_count_) return;
+          OnTheirWay& of = on_their_way_[Index(worker) * Index(lane_count_) + Index(lane)];
+          if (const size_t at = of.gathered++; at < of.chunks.size()) chunk = of.chunks[at].chunk;
+        }
+      }
+      if (lanes_.IsLink(lane) &&
+          chunk.service + 1 < ProgramOf(workers_[Index(worker)]).work(chunk.op).services)
+        return;
+      releases_.Gather(worker, chunk.op, [this](int32_t waiting, OpIndex op) {
+        if (--PendingOf(waiting)[op] == 0) completions_.Note(waiting, FirstReady() + op);
+      });
+    });
+  }
+
   // All rounds of one worker at this instant: from completed_ and ready_ until nothing more ends.
+  // With gatherings only the first; the next one is noted.
   void RunRounds(int32_t worker) {
     Running* const running = RunningOf(worker);
     do {
@@ -366,7 +356,7 @@ class PlainRun {
         }
         Complete(worker, lane, running[lane]);
       }
-      if (completed_.size() > 1) std::sort(ready_.begin(), ready_.end());
+      if (completed_.size() > 1 || gathers_) std::sort(ready_.begin(), ready_.end());
       if constexpr (!kForwards) {
         for (const LaneIndex lane : completed_) free_.Add(lane);
       }
@@ -374,8 +364,13 @@ class PlainRun {
       LineUpAll(worker);
       for (const LaneIndex lane : free_) ServeNext(worker, lane);
       free_.Clear();
-    } while (!completed_.empty());
+    } while (!completed_.empty() && !gathers_);
+    NoteNext(worker);
     OnSettled(worker);
+  }
+  void NoteNext(int32_t worker) {
+    for (const LaneIndex lane : completed_) next_.Note(worker, lane);
+    completed_.Clear();
   }
 
   // The same where one lane's completion is all there is, with fewer lists.
@@ -437,13 +432,16 @@ class PlainRun {
           BeginStep(worker);
         } else {
           LineUp(worker, workers_[Index(worker)].program->lane(op), {.op = op});
+          if (gathers_) NoteNext(worker);
         }
         RunRounds(worker);
       }
+      RunNext();
     });
     releases_.TakeReleased(
         [this](int32_t worker, OpIndex op) { ready_.AddIf(--PendingOf(worker)[op] == 0, op); },
         [this](int32_t worker) { RunRounds(worker); });
+    RunNext();
     if (joins_) RunJoint();
   }
 
@@ -461,8 +459,7 @@ class PlainRun {
     }
     if (joint_.NextEnd() != now_) return;
     NoteEndedJoint();
-    completions_.TakeAll([this](int32_t, LaneIndex lane) { completed_.Add(lane); },
-                         [this](int32_t worker) { RunRounds(worker); });
+    RunCompleted();
   }
 
   bool HasMeetings() {
@@ -521,6 +518,7 @@ class PlainRun {
     OnTheirWay& of = on_their_way_[Index(worker) * Index(lane_count_) + Index(lane)];
     Running first = of.chunks.front();
     of.chunks.pop_front();
+    if (gathers_) --of.gathered;
     first.start = std::max(first.start, std::exchange(of.last, now_));
     Complete(worker, lane, first);
   }
@@ -618,7 +616,7 @@ class PlainRun {
     int32_t* const pending = PendingOf(worker);
     std::memcpy(pending, program.dependency_counts().data(),
                 Index(program.size()) * sizeof(int32_t));
-    if (waits_for_peers_) releases_.BeginStep(worker, pending);
+    if (waits_for_peers_ || gathers_) releases_.BeginStep(worker, pending);
     for (const OpIndex root : program.roots()) ready_.AddIf(pending[root] == 0, root);
     CheckStop(program.size() / kCopiesPerUnit);
   }
@@ -678,6 +676,7 @@ class PlainRun {
   JointSequence joint_;
   const bool couples_operations_;
   const bool waits_for_peers_;
+  const bool gathers_;
   const bool joins_;
   const bool can_merge_;
   const bool holds_back_;  // operations that are ready, for other workers
@@ -702,7 +701,8 @@ class PlainRun {
   int32_t alike_ = 1;      // see Merge
   // Of the instant and the round at hand; members only to keep their memory.
   std::vector<IndexedHeap::Slot> events_now_;
-  Completions completions_;
+  Completions completions_;                  // of the round at hand
+  Completions next_;                         // of the next one, where workers gather
   std::vector<std::vector<int32_t>> ended_;  // flows, by network; empty between instants
   std::vector<int32_t> handed_over_;         // likewise, of one network
   std::vector<int32_t> joint_ended_;         // slots; empty between instants

@@ -133,6 +133,25 @@ TEST(SummedServersTest, WhatIsDownloadedAtTheBeginOfAStepWaitsForTheSumOfTheLast
   EXPECT_EQ(ran.Times(0, pull1, 1).first, 6950);
 }
 
+// The last upload of a step is of the layer that the next one needs first: its sum is there when
+// the next step begins, and goes before the large download behind it.
+TEST(SummedServersTest, TheSumOfTheLastUploadIsThereWhenTheNextStepBegins) {
+  JobBuilder job;
+  const int32_t pull0 = job.Download(100, {}, 0, "w0");
+  const int32_t pull1 = job.Download(40'000, {}, 0, "w1");
+  const int32_t forward1 = job.Compute(10'000, {job.Compute(50'000, {pull0}), pull1});
+  const int32_t backward1 = job.Compute(10'000, {forward1});
+  job.Upload(40'000, {backward1}, 0, "w1");
+  job.Upload(100, {job.Compute(90'000, {backward1})}, 0, "w0");
+  const Profile profile = job.Build();
+  const Ran summed = RunOf(profile, Summed(2), 4);
+  ParameterServersDraft synchronous;
+  synchronous.synchronization = Synchronization::kSynchronous;
+  EXPECT_EQ(summed.result.step_ends,
+            RunOf(profile, {.workers = 2, .communication = synchronous}, 4).result.step_ends);
+  EXPECT_EQ(summed.Times(0, pull1, 1).first, summed.Times(0, pull0, 1).second);
+}
+
 TEST(SummedServersTest, OneWorkerRunsAsItDoesAlone) {
   for (uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE(seed);

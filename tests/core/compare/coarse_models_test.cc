@@ -50,6 +50,17 @@ TEST(CoarseProfileTest, AnUploadDuringTheDownloadsCountsFromTheirEnd) {
   EXPECT_DOUBLE_EQ(coarse.cynthia.computation_seconds, 500e-9);
 }
 
+// A worker that computes before its transfers and applies what came back; no server computes.
+TEST(CoarseProfileTest, WhatLiesBeforeAndBehindAllTransfersIsTheWorkers) {
+  JobBuilder job;
+  const int32_t upload = job.Upload(700, {job.Compute(500)}, 0, "w");
+  job.Compute(60, {job.Download(1000, {upload}, 0, "w")});
+  const CoarseProfile coarse = Measured(job.Build());
+  EXPECT_DOUBLE_EQ(coarse.phases.worker, 560e-9);
+  EXPECT_DOUBLE_EQ(coarse.phases.downlink, 1700e-9);
+  EXPECT_EQ(coarse.phases.parameter_server, 0);
+}
+
 TEST(CoarseProfileTest, WithoutUploadsTheWorkerComputesToTheEnd) {
   JobBuilder job;
   job.Compute(500, {job.Download(1000)});

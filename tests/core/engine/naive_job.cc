@@ -79,6 +79,12 @@ struct NaiveWorker {
   std::vector<ChunkRecord> step_chunks;
 };
 
+// What begins a round of a worker.
+struct NaiveRound {
+  std::vector<LaneIndex> ending;
+  std::vector<OpIndex> ready;
+};
+
 class NaiveJob {
  public:
   NaiveJob(const JobGraph& job, const RunOptions& options)
@@ -102,6 +108,8 @@ class NaiveJob {
   }
 
  private:
+  using Rounds = std::vector<NaiveRound>;  // by worker
+
   static bool IsShared(const NaiveWorker& worker, LaneIndex lane) {
     return worker.program->lanes().IsLink(lane);
   }
@@ -130,19 +138,18 @@ class NaiveJob {
   }
 
   void RunInstant(Instant now) {
-    std::vector<std::vector<LaneIndex>> ending(workers_.size());
+    Rounds rounds(workers_.size());
     for (size_t w = 0; w < workers_.size(); ++w) {
       for (const auto& [lane, running] : workers_[w].running) {
-        if (EndOf(workers_[w], lane, running) <= now) ending[w].push_back(lane);
+        if (EndOf(workers_[w], lane, running) <= now) rounds[w].ending.push_back(lane);
       }
     }
     now_ = now;
     for (size_t w = 0; w < workers_.size(); ++w) {
-      std::vector<OpIndex> ready;
       if (workers_[w].begun == 0 && Instant{} + options_.start_offsets[w] == now)
-        ready = BeginStep(w);
-      RunRounds(w, ending[w], ready);
+        rounds[w].ready = BeginStep(w);
     }
+    RunRounds(std::move(rounds));
     for (bool more = true; more;) {
       more = PassFullMeetings();
       more = ReleasePeers() || more;
@@ -150,25 +157,43 @@ class NaiveJob {
     Settle();
   }
 
-  // Until nothing more ends at this instant.
-  void RunRounds(size_t w, std::vector<LaneIndex> ending, std::vector<OpIndex> ready) {
-    NaiveWorker& worker = workers_[w];
-    while (true) {
-      for (const LaneIndex lane : ending) {
-        for (const OpIndex op : Complete(w, lane)) ready.push_back(op);
-      }
-      std::sort(ready.begin(), ready.end());
-      for (const OpIndex op : ready) {
-        if (CouplingOf(w, op).has_value()) {
-          Arrive(w, op);
-        } else {
-          worker.lines[worker.program->lane(op)].push_back(op);
+  // Until nothing more ends at this instant: all completions of a round before anything lines up.
+  void RunRounds(Rounds rounds) {
+    for (bool more = true; more;) {
+      more = false;
+      for (size_t w = 0; w < workers_.size(); ++w) {
+        for (const LaneIndex lane : rounds[w].ending) {
+          for (const OpIndex op : Complete(w, lane)) rounds[w].ready.push_back(op);
         }
       }
-      ready.clear();
-      ending = ServeIdle(w);
-      if (ending.empty()) return;
+      for (size_t w = 0; w < workers_.size(); ++w) {
+        BringGathered(w, rounds[w].ready);
+        LineUp(w, std::move(rounds[w].ready));
+        rounds[w] = {.ending = ServeIdle(w)};
+        more = more || !rounds[w].ending.empty();
+      }
     }
+  }
+
+  void LineUp(size_t w, std::vector<OpIndex> ready) {
+    std::sort(ready.begin(), ready.end());
+    for (const OpIndex op : ready) {
+      if (CouplingOf(w, op).has_value()) {
+        Arrive(w, op);
+      } else {
+        workers_[w].lines[workers_[w].program->lane(op)].push_back(op);
+      }
+    }
+  }
+
+  void BringGathered(size_t w, std::vector<OpIndex>& ready) {
+    NaiveWorker& worker = workers_[w];
+    std::erase_if(worker.gatherings, [&](size_t i) {
+      if (!IsGathered(i, worker.begun)) return false;
+      const OpIndex after = job_.gatherings[i].after;
+      if (--worker.waits[Index(after)] == 0) ready.push_back(after);
+      return true;
+    });
   }
 
   // Lanes whose new chunk takes no time.
@@ -211,7 +236,7 @@ class NaiveJob {
     for (const PeerEdge& edge : job_.peer_edges) {
       if (edge.before == running.op) peer_ends_.push_back({w, worker.begun, edge});
     }
-    if (!job_.gatherings.empty()) ends_.push_back({w, worker.begun, running.op});
+    if (!job_.gatherings.empty()) all_ends_.insert({w, worker.begun, running.op});
     if (--worker.left > 0) return ready;
     ++worker.ended;
     worker.is_in_step = false;
@@ -297,22 +322,22 @@ class NaiveJob {
       const OpIndex op = job_.couplings[i].op;
       const std::vector<int32_t>& group = job_.groups[Index(job_.couplings[i].group)];
       for (const int32_t w : group) workers_[Index(w)].at_meeting.erase(op);
+      Rounds rounds(workers_.size());
       for (const int32_t w : group) {
-        std::vector<OpIndex> ready;
         if (op == kStepEnd) {
-          ready = BeginStep(Index(w));
+          rounds[Index(w)].ready = BeginStep(Index(w));
         } else {
           NaiveWorker& worker = workers_[Index(w)];
           worker.lines[worker.program->lane(op)].push_back(op);
         }
-        RunRounds(Index(w), {}, ready);
       }
+      RunRounds(std::move(rounds));
     }
     return !full.empty();
   }
 
   bool ReleasePeers() {
-    if (peer_ends_.empty() && ends_.empty()) return false;
+    if (peer_ends_.empty()) return false;
     std::map<size_t, std::vector<OpIndex>> released;
     const std::vector<PeerEnd> ends = std::exchange(peer_ends_, {});
     for (const PeerEnd& end : ends) {
@@ -324,22 +349,13 @@ class NaiveJob {
       }
     }
     for (const PeerEnd& end : ends) past_ends_.insert({end.worker, end.step, end.edge.before});
-    for (const auto& end : std::exchange(ends_, {})) all_ends_.insert(end);
-    for (size_t w = 0; w < workers_.size(); ++w) {
-      std::erase_if(workers_[w].gatherings, [&](size_t i) {
-        const bool gathered = IsGathered(i, workers_[w].begun);
-        if (gathered) released[w].push_back(job_.gatherings[i].after);
-        return gathered;
-      });
-    }
-    for (auto& [w, ops] : released) {
-      std::vector<OpIndex> ready;
-      std::sort(ops.begin(), ops.end());
+    Rounds rounds(workers_.size());
+    for (const auto& [w, ops] : released) {
       for (const OpIndex op : ops) {
-        if (--workers_[w].waits[Index(op)] == 0) ready.push_back(op);
+        if (--workers_[w].waits[Index(op)] == 0) rounds[w].ready.push_back(op);
       }
-      RunRounds(w, {}, ready);
     }
+    RunRounds(std::move(rounds));
     return true;
   }
 
@@ -375,7 +391,6 @@ class NaiveJob {
   std::vector<std::pair<size_t, LaneIndex>> starting_;
   std::vector<PeerEnd> peer_ends_;  // of this instant, not yet told
   std::set<std::tuple<size_t, int32_t, OpIndex>> past_ends_;
-  std::vector<std::tuple<size_t, int32_t, OpIndex>> ends_;  // of this instant, not yet told
   std::set<std::tuple<size_t, int32_t, OpIndex>> all_ends_;
   std::vector<ChunkRecord> chunks_;
 };

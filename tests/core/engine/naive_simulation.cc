@@ -58,11 +58,16 @@ struct Worker {
   std::set<size_t> unfinished;
   std::set<size_t> awaits_sum;                // of those that have not begun
   std::set<std::pair<size_t, size_t>> ended;  // step, operation
-  std::set<std::pair<size_t, size_t>> known;  // of those, to all workers
   size_t recorded = 0;                        // the step it runs
   std::map<size_t, int64_t> ranks;
   size_t begun = 0;  // steps
   std::vector<Exact> ends;
+};
+
+// What one worker's completions of a round bring.
+struct Round {
+  std::set<size_t> ready;
+  std::vector<std::pair<Lane*, Stream>> rejoining;
 };
 
 class NaiveSimulation {
@@ -276,43 +281,36 @@ class NaiveSimulation {
   void Settle() {
     events_.instants += 1;
     CountTies();
-    for (bool again = true; again; again = again || BringSums()) {
+    for (bool again = true; again;) {
       again = false;
-      for (size_t w = 0; w < workers_.size(); ++w) {
-        CompleteChunks(workers_[w]);
-        if (workers_[w].begun > workers_[w].ends.size() && workers_[w].unfinished.empty())
-          EndStep(workers_[w]);
+      std::vector<Round> rounds;
+      for (Worker& worker : workers_) {
+        rounds.push_back(CompleteChunks(worker));
+        if (worker.begun > worker.ends.size() && worker.unfinished.empty()) EndStep(worker);
       }
       for (size_t w = 0; w < workers_.size(); ++w) {
-        if (MayBegin(workers_[w])) BeginStep(w);
+        BringSums(workers_[w], rounds[w].ready);
+        if (MayBegin(workers_[w])) BeginStep(w, rounds[w].ready);
+      }
+      for (size_t w = 0; w < workers_.size(); ++w) {
+        Enqueue(workers_[w], rounds[w].ready);
+        for (const auto& [lane, stream] : rounds[w].rejoining) {
+          events_.rejoined_behind += lane->queue.empty() ? 0 : 1;
+          lane->queue.push_back(stream);
+        }
       }
       for (Worker& worker : workers_) again = Choose(worker) || again;
     }
   }
 
-  // When nothing else happens any more at this instant: what waits for sums that are there now
-  // gets in line. True if any did.
-  bool BringSums() {
-    bool any = false;
-    for (Worker& worker : workers_) worker.known = worker.ended;
-    for (Worker& worker : workers_) {
-      std::set<size_t> ready;
-      for (auto it = worker.awaits_sum.begin(); it != worker.awaits_sum.end();) {
-        if (!IsSummed(graph_[*it], worker.begun - 1)) {
-          ++it;
-          continue;
-        }
-        if (worker.waiting.at(*it).empty()) ready.insert(*it);
-        events_.sums_awaited += worker.waiting.at(*it).empty() ? 1 : 0;
-        it = worker.awaits_sum.erase(it);
-      }
-      any = any || !ready.empty();
-      Enqueue(worker, ready);
-    }
-    for (Worker& worker : workers_) {
-      if (any) Choose(worker);
-    }
-    return any;
+  // Of what waits for sums: whatever waits for nothing else than those that are there now.
+  void BringSums(Worker& worker, std::set<size_t>& ready) {
+    std::erase_if(worker.awaits_sum, [&](size_t operation) {
+      if (!IsSummed(graph_[operation], worker.begun - 1)) return false;
+      if (worker.waiting.at(operation).empty()) ready.insert(operation);
+      events_.sums_awaited += worker.waiting.at(operation).empty() ? 1 : 0;
+      return true;
+    });
   }
 
   // In a worker's step, from 0.
@@ -321,7 +319,7 @@ class NaiveSimulation {
     const size_t of_step = download.sum_of_last_step ? step - 1 : step;
     return std::all_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
       return std::all_of(download.sum_of.begin(), download.sum_of.end(), [&](size_t before) {
-        return worker.known.contains({of_step, before});
+        return worker.ended.contains({of_step, before});
       });
     });
   }
@@ -340,12 +338,11 @@ class NaiveSimulation {
     events_.ties_of_one_worker += same_worker ? 1 : 0;
   }
 
-  void CompleteChunks(Worker& worker) {
-    std::set<size_t> ready;
+  Round CompleteChunks(Worker& worker) {
+    Round round;
     std::map<Lane*, std::set<size_t>> released_by;  // who made ready what goes there
-    std::vector<std::pair<Lane*, Stream>> rejoining;
     for (auto& [which, lane] : worker.lanes) {
-      const std::optional<Chunk> ended = TakeEnded(which, lane, rejoining);
+      const std::optional<Chunk> ended = TakeEnded(which, lane, round.rejoining);
       if (!ended.has_value()) continue;
       const Chunk& chunk = *ended;
       chunks_.push_back({.worker = static_cast<size_t>(&worker - workers_.data()),
@@ -360,19 +357,17 @@ class NaiveSimulation {
       for (auto& [operation, others] : worker.waiting) {
         if (others.erase(chunk.stream.operation) == 0 || !others.empty()) continue;
         if (worker.awaits_sum.contains(operation)) continue;
-        ready.insert(operation);
+        round.ready.insert(operation);
         released_by[LaneOf(worker, operation)].insert(chunk.stream.operation);
       }
     }
     for (const auto& [lane, operations] : released_by)
       events_.released_together += operations.size() > 1 ? 1 : 0;
-    Enqueue(worker, ready);
-    for (const auto& [lane, stream] : rejoining) {
+    for (const auto& [lane, stream] : round.rejoining) {
       events_.stopped_streams += 1;
-      events_.rejoined_behind += lane->queue.empty() ? 0 : 1;
       events_.stopped_at_arrival += released_by.contains(lane) ? 1 : 0;
-      lane->queue.push_back(stream);
     }
+    return round;
   }
 
   // The lane's chunk that ends now, if any. A stream that is not done rejoins when the lane is
@@ -425,12 +420,11 @@ class NaiveSimulation {
     });
   }
 
-  void BeginStep(size_t w) {
+  void BeginStep(size_t w, std::set<size_t>& ready) {
     Worker& worker = workers_[w];
     worker.recorded = options_.sample(w, worker.begun);
     worker.ranks = RanksOf(w, worker.begun);
     worker.begun += 1;
-    std::set<size_t> ready;
     for (size_t operation = 0; operation < graph_.size(); ++operation) {
       worker.unfinished.insert(operation);
       worker.waiting[operation] = graph_[operation].waiting_for;
@@ -439,7 +433,6 @@ class NaiveSimulation {
       else if (graph_[operation].waiting_for.empty())
         ready.insert(operation);
     }
-    Enqueue(worker, ready);
   }
 
   std::map<size_t, int64_t> RanksOf(size_t w, size_t n) const {
