@@ -39,11 +39,15 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   }
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
   faults.AddPart("scenario", scenario.status());
-  faults.AddIf(scenario.ok() && (scenario->server_count() == 0 || profile.has_collectives()),
-               "scenario",
+  const bool has_servers = scenario.ok() && scenario->server_count() > 0;
+  faults.AddIf(scenario.ok() && !has_servers, "scenario",
                "orders are of transfers between workers and parameter servers; collectives run in "
                "graph order, and what helps them is how gradients are grouped (stepcast tune, "
                "OptimizeCommunication)");
+  faults.AddIf(has_servers && profile.has_collectives(), "scenario",
+               "orders are searched for among recorded transfers, and the profile was recorded "
+               "with collectives: ask for the throughput of each order (stepcast predict --order, "
+               "PredictThroughput with transfer_order)");
   if (draft.scenario.servers().transfer_order.has_value())
     faults.Add("scenario.parameter_servers.transfer_order",
                "must be unset: the methods say which orders to try");

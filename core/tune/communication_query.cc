@@ -101,7 +101,7 @@ void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
     faults.Add("scenario",
                "the job has parameter servers: advice is for workers that meet in all-reduces: "
                "ask about such a job (--all-reduce; in a request, scenario.all_reduce), or for the "
-               "order of its transfers (stepcast order, OptimizeOrder)");
+               "order of recorded transfers (stepcast order, OptimizeOrder)");
     return;
   }
   const AllReduce& job = scenario.all_reduce();
