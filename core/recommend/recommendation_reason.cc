@@ -52,9 +52,8 @@ std::string ChoiceText(const RecommendationQuery& query, const Choice& choice) {
 // The list, as far as a reader takes it in.
 std::string ListText(const std::vector<int32_t>& counts) {
   constexpr size_t kMostNamed = 8;
-  if (counts.size() > kMostNamed) {
+  if (counts.size() > kMostNamed)
     return absl::StrCat(counts.size(), " numbers from ", counts.front(), " to ", counts.back());
-  }
   const std::vector<int32_t> but_last(counts.begin(), counts.end() - 1);
   return absl::StrCat(absl::StrJoin(but_last, ", "), " and ", counts.back());
 }
@@ -319,15 +318,9 @@ std::string Remaining(const ReasonFacts& facts) {
   const Outcome& outcome = facts.chosen.outcome;
   if (!outcome.duration_seconds.has_value()) return "";
   std::string text = "; the remaining examples take " + TimeText(*outcome.duration_seconds);
-  if (outcome.cost.has_value() && *outcome.duration_seconds <= kLongestTrainingSeconds)
-    absl::StrAppend(&text, " and cost ", Money(facts.query, *outcome.cost));
-  if (facts.query.failures.has_value() && *outcome.duration_seconds <= kLongestTrainingSeconds) {
-    const int32_t workers = facts.chosen.choice.workers;
-    absl::StrAppendFormat(
-        &text, ", with %.3g failures that are expected and a checkpoint every %s",
-        *outcome.duration_seconds * workers / facts.query.failures->worker_seconds_between,
-        TimeText(facts.query.failures->IntervalOf(workers)));
-  }
+  if (*outcome.duration_seconds > kLongestTrainingSeconds) return text;
+  if (outcome.cost.has_value()) text += " and cost " + Money(facts.query, *outcome.cost);
+  if (facts.query.failures.has_value()) text += ", what failures take included";
   return text;
 }
 
