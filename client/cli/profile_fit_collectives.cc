@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/answer_texts.h"
+#include "client/cli/characters.h"
 #include "client/cli/commands.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/parsed_option.h"
