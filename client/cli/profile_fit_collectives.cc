@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/answer_texts.h"
-#include "client/cli/characters.h"
 #include "client/cli/commands.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/parsed_option.h"
@@ -99,7 +98,7 @@ class FitCollectivesCommand : public Command {
       return absl::InvalidArgumentError(
           absl::StrCat(InputAt(path).Name(), ": ", std::string(points.status().message())));
     }
-    for (const std::string& note : notes) notes_to << "note: " << Printable(note) << "\n";
+    for (const std::string& note : notes) notes_to << "note: " << note << "\n";
     for (const MeasuredCollective& point : *points) {
       if (point.size_bytes >= smallest_) *request.add_measurements() = server::ToWire(point);
     }
