@@ -98,7 +98,7 @@ class FitCollectivesCommand : public Command {
       return absl::InvalidArgumentError(
           absl::StrCat(InputAt(path).Name(), ": ", std::string(points.status().message())));
     }
-    for (const std::string& note : notes) notes_to << "note: " << Printable(note) << "\n";
+    for (const std::string& note : notes) notes_to << "note: " << note << "\n";
     for (const MeasuredCollective& point : *points) {
       if (point.size_bytes >= smallest_) *request.add_measurements() = server::ToWire(point);
     }
