@@ -48,20 +48,21 @@ MeanInterval StudentT(const std::vector<double>& values, double level) {
 double PairedRatio::lower() const { return ratio * std::exp(-half_width); }
 double PairedRatio::upper() const { return ratio * std::exp(half_width); }
 
-PairedRatio RatioOfPairs(const std::vector<double>& with, const std::vector<double>& without,
+PairedRatio RatioOfMeans(const std::vector<double>& with, const std::vector<double>& without,
                          double level) {
-  const size_t pairs = std::min(with.size(), without.size());
-  double sum_with = 0;
-  double sum_without = 0;
-  for (size_t i = 0; i < pairs; ++i) {
-    sum_with += with[i];
-    sum_without += without[i];
-  }
+  const double of_with = StudentT(with, level).mean;
+  const double of_without = StudentT(without, level).mean;
   std::vector<double> departures;
-  for (size_t i = 0; i < pairs; ++i)
-    departures.push_back(static_cast<double>(pairs) *
-                         (with[i] / sum_with - without[i] / sum_without));
-  return {.ratio = sum_with / sum_without, .half_width = StudentT(departures, level).half_width};
+  for (size_t i = 0; i < std::min(with.size(), without.size()); ++i)
+    departures.push_back(with[i] / of_with - without[i] / of_without);
+  return {.ratio = of_with / of_without, .half_width = StudentT(departures, level).half_width};
+}
+
+PairedRatio RatioOfPairs(std::vector<double> with, std::vector<double> without, double level) {
+  const size_t pairs = std::min(with.size(), without.size());
+  with.resize(pairs);
+  without.resize(pairs);
+  return RatioOfMeans(with, without, level);
 }
 
 }  // namespace stepcast

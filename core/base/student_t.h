@@ -28,9 +28,11 @@ struct PairedRatio {
   double upper() const;
 };
 
-// The first values of both are the pairs, as many as the shorter one has. REQUIRES: one at least,
-// all above 0; 0 < level < 1.
-PairedRatio RatioOfPairs(const std::vector<double>& with, const std::vector<double>& without,
+// The ratio of the means of all. The first values of both are the pairs, as many as the shorter one
+// has. REQUIRES: one at least, all above 0; 0 < level < 1.
+PairedRatio RatioOfMeans(const std::vector<double>& with, const std::vector<double>& without,
                          double level);
+// The same of the pairs alone.
+PairedRatio RatioOfPairs(std::vector<double> with, std::vector<double> without, double level);
 
 }  // namespace stepcast

@@ -147,7 +147,7 @@ class Diagnostician {
                  size_t index) {
     const double level = query_.options.confidence_level;
     // Of pairs of runs with the same random choices.
-    const PairedRatio paired = RatioOfPairs(points.RunsOf(index), before, level);
+    const PairedRatio paired = RatioOfMeans(points.RunsOf(index), before, level);
     diagnosis_.what_ifs.push_back(
         {.change = change,
          .prediction = points.Summarize(index),

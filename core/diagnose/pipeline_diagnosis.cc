@@ -114,7 +114,7 @@ class PipelineDiagnostician {
     const double step = static_cast<double>(made.prediction.scenario.ExamplesPerStep(profile_)) /
                         static_cast<double>(query_.scenario.ExamplesPerStep(profile_));
     const double level = query_.options.confidence_level;
-    const PairedRatio paired = RatioOfPairs(made.runs, before, level);
+    const PairedRatio paired = RatioOfMeans(made.runs, before, level);
     diagnosis_.what_ifs.push_back(
         {.change = change,
          .prediction = std::move(made.prediction),

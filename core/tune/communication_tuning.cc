@@ -317,7 +317,7 @@ std::vector<Warning> WarningsOf(const std::vector<Tuning>& tunings) {
 
 Gain GainOf(const std::vector<double>& runs, const std::vector<double>& others, const Interval& own,
             const Interval& of_others, double confidence_level) {
-  PairedRatio paired = RatioOfPairs(runs, others, confidence_level);
+  PairedRatio paired = RatioOfMeans(runs, others, confidence_level);
   // One run says of its own chance what its batches do.
   if (std::min(runs.size(), others.size()) == 1 && own.lower > 0 && of_others.lower > 0) {
     paired.half_width =

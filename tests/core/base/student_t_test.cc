@@ -89,6 +89,7 @@ TEST(RatioOfPairsTest, TakesAsManyPairsAsThereAre) {
   EXPECT_DOUBLE_EQ(paired.ratio, 2);
   EXPECT_NEAR(paired.half_width, 0, 1e-15) << "every pair says the same";
   EXPECT_EQ(RatioOfPairs({3}, {2}, 0.95).half_width, 0);
+  EXPECT_DOUBLE_EQ(RatioOfMeans({2, 4}, {1, 2, 6}, 0.95).ratio, 1) << "the means of all";
 }
 
 }  // namespace
