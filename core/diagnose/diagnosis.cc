@@ -155,21 +155,14 @@ class Diagnostician {
          .ratio_interval = {.lower = paired.lower(), .upper = paired.upper(), .level = level}});
   }
 
-  // As a prediction does, unless the changes as they were simulated in full name another, or a gain
-  // that its few runs did not tell.
+  // As a prediction does, unless the changes as they were simulated in full name another.
   void NameTheBottleneck() {
     std::vector<ResourceGain> gains;
     for (const WhatIfAnswer& answer : diagnosis_.what_ifs)
       gains.push_back({.change = answer.change, .gain = answer.ratio - 1});
     const std::optional<ResourceGain> greatest = GreatestGain(gains);
-    if (!greatest.has_value()) return;
     const std::optional<ResourceGain>& named = diagnosis_.prediction.bottleneck_gain;
-    const auto is_told = [&](const WhatIfAnswer& answer) {
-      return answer.change == greatest->change && answer.ratio_interval.lower <= 1 + named->gain &&
-             1 + named->gain <= answer.ratio_interval.upper;
-    };
-    if (!named.has_value() || named->change != greatest->change ||
-        std::none_of(diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(), is_told))
+    if (greatest.has_value() && (!named.has_value() || named->change != greatest->change))
       NameBottleneck(*greatest, diagnosis_.prediction);
   }
 
