@@ -75,17 +75,15 @@ std::string OverTimeText(const Predictions& predictions) {
 
 std::string CertaintyText(const Predictions& predictions) {
   if (predictions.empty()) return "";
-  // The one of which least is known, of equal ones the last.
-  const auto relative_width = [](const v1::Prediction& one) {
+  // The one of which least is known, of equal ones that with the most workers.
+  const auto unsure = [](const v1::Prediction& one) {
     const v1::ConfidenceInterval& interval = one.confidence_interval();
     const double value = one.examples_per_second();
-    return value > 0 ? (interval.upper() - interval.lower()) / value : 0;
+    return std::pair(value > 0 ? (interval.upper() - interval.lower()) / value : 0, WorkersOf(one));
   };
-  const v1::Prediction* widest = &*predictions.begin();
-  for (const v1::Prediction& each : predictions) {
-    if (relative_width(each) >= relative_width(*widest)) widest = &each;
-  }
-  const v1::Prediction& most = *widest;
+  const v1::Prediction& most = *std::max_element(
+      predictions.begin(), predictions.end(),
+      [&](const v1::Prediction& a, const v1::Prediction& b) { return unsure(a) < unsure(b); });
   const bool is_sample = most.input_fraction() > 0;
   const v1::ModelError& error = most.model_error();
   if (!is_sample && error.fraction() <= 0) return "";

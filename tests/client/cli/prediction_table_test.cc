@@ -86,8 +86,12 @@ TEST(CertaintyTextTest, SaysWhatTheIntervalsAreOf) {
             "intervals: of the long run; of runs, with a run's chance and the model's error, 5.0% "
             "(as asked for)\n");
   EXPECT_EQ(Certainty({Sampled(8, 0, 0)}), "");
-  // The row with the most workers counts, wherever it stands.
+  // The row with the most workers counts, wherever it stands, of those of which least is known.
   EXPECT_EQ(Certainty({Sampled(8, 0.7, 0), Sampled(1, 0.7, 0)}), Certainty({Sampled(8, 0.7, 0)}));
+  v1::Prediction fixed = Sampled(16, 0.7, 0);
+  fixed.mutable_confidence_interval()->set_lower(100);
+  fixed.mutable_confidence_interval()->set_upper(100);
+  EXPECT_EQ(Certainty({Sampled(8, 0.7, 0), fixed}), Certainty({Sampled(8, 0.7, 0)}));
 }
 
 TEST(PredictionTableTest, TellsTheMemoryOfADeviceAsFarAsItIsKnown) {
