@@ -162,8 +162,8 @@ TEST_F(LocalProgramTest, ASavedOrderCanBePredicted) {
 }
 
 TEST_F(LocalProgramTest, WhatIsMissingIsNamedByItsFlag) {
-  const std::string saved = directory_.Path("alexnet.json");
-  ASSERT_EQ(Run({"--local", "profile", "zoo", "alexnet", "--all-reduce", "--bandwidth", "1Gbit/s",
+  const std::string saved = directory_.Path("resnet18.json");
+  ASSERT_EQ(Run({"--local", "profile", "zoo", "resnet18", "--all-reduce", "--bandwidth", "1Gbit/s",
                  "--save", saved})
                 .exit_code,
             0);
