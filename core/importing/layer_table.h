@@ -15,7 +15,7 @@ namespace stepcast {
 struct LayerTable {
   std::vector<TrainingLayer> layers;
   int64_t optimizer_ns = 0;  // of all layers at once
-  int64_t bounded = 0;  // layers with the time of a larger micro-batch, which took less
+  int64_t bounded = 0;       // layers with the time of a larger micro-batch, which took less
 };
 
 // The entry of a Sailor's profile that is meant.
