@@ -236,8 +236,8 @@ std::optional<Collective> KindOfOsuProgram(absl::string_view path) {
   return test ? test->kind : Collective::kUnspecified;
 }
 
-// The number that an option of a launcher gives; none where it is another option.
-std::optional<int32_t> ProcessesOf(absl::string_view word, absl::string_view next) {
+// The number that an option of a launcher gives; 0 where it is another option.
+int32_t ProcessesOf(absl::string_view word, absl::string_view next) {
   for (const char* const name : {"--ntasks", "--np", "--n", "-np", "-n"}) {
     absl::string_view value = word;
     int32_t workers = 0;
@@ -245,7 +245,7 @@ std::optional<int32_t> ProcessesOf(absl::string_view word, absl::string_view nex
     absl::ConsumePrefix(&value, "=");
     if (absl::SimpleAtoi(value.empty() ? next : value, &workers) && workers > 0) return workers;
   }
-  return std::nullopt;
+  return 0;
 }
 
 }  // namespace
@@ -259,19 +259,19 @@ std::vector<LaunchedTest> LaunchesIn(absl::string_view line) {
     std::set<Collective> kinds;
     int64_t sum = 0;
     bool is_told = true;
-    std::optional<int32_t> part;  // of the programs between colons, which run together
+    int32_t part = 0;  // of the programs between colons, which run together; 0: not told
     bool has_program = false;
     for (auto word = begin + 1; word != end; ++word) {
       const std::optional<Collective> kind = KindOfOsuProgram(*word);
       if (kind) kinds.insert(*kind);
       has_program = has_program || kind;
       // Words behind a program are its own.
-      if (!part && !has_program)
+      if (part == 0 && !has_program)
         part = ProcessesOf(*word, word + 1 == end ? absl::string_view() : *(word + 1));
       if (*word != ":" && word + 1 != end) continue;
-      is_told = is_told && part;
-      sum += part.value_or(0);
-      part.reset();
+      is_told = is_told && part > 0;
+      sum += part;
+      part = 0;
       has_program = false;
     }
     const auto workers = static_cast<int32_t>(is_told && sum <= INT32_MAX ? sum : 0);
