@@ -180,7 +180,7 @@ class Contest {
         return give.job != take.job && give.counted >= take.counted &&
                (!query_.capacity.servers || take.servers + give.servers <= spare);
       });
-      // Of jobs that are alike an exchange changes nothing.
+      // An exchange between jobs that are alike changes nothing.
       if (from == gives.end() || take.utility == -from->utility) continue;
       alternatives.push_back({.value = outcome.total_utility + take.utility + from->utility,
                               .deviation = std::hypot(take.deviation, from->deviation)});

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "core/model/dependency_cycle.h"
 
 namespace stepcast {
 
@@ -370,32 +371,19 @@ class ParameterSharder {
 
 std::vector<bool> UpdatesOf(const Profile& profile) {
   const std::vector<Operation>& operations = profile.operations();
-  std::vector<bool> updates(operations.size());
-  if (std::any_of(operations.begin(), operations.end(), [](const Operation& operation) {
-        return IsAcrossWorkers(operation) && operation.collective == Collective::kReduceScatter;
-      }))
-    return updates;
-  const bool has_passes =
-      std::any_of(operations.begin(), operations.end(),
-                  [](const Operation& operation) { return operation.pass != Pass::kUnspecified; });
-  std::vector<std::vector<int32_t>> followers(operations.size());
-  std::vector<int32_t> open;
+  bool has_passes = false;
+  std::vector<size_t> gradients;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (IsAcrossWorkers(operations[i]) && operations[i].collective == Collective::kReduceScatter)
+      return std::vector<bool>(operations.size());
+    has_passes = has_passes || operations[i].pass != Pass::kUnspecified;
+    if (IsGradient(operations[i])) gradients.push_back(i);
+  }
+  std::vector<bool> updates = AllThatWaitFor(std::move(gradients), operations);
   for (size_t i = 0; i < operations.size(); ++i) {
     if (has_passes) updates[i] = operations[i].pass == Pass::kOptimizer;
-    if (!has_passes && IsGradient(operations[i])) open.push_back(static_cast<int32_t>(i));
-    for (const int32_t before : operations[i].waiting_for)
-      followers[Index(before)].push_back(static_cast<int32_t>(i));
-  }
-  while (!open.empty()) {
-    const int32_t before = open.back();
-    open.pop_back();
-    for (const int32_t after : followers[Index(before)]) {
-      if (!updates[Index(after)]) open.push_back(after);
-      updates[Index(after)] = true;
-    }
-  }
-  for (size_t i = 0; i < operations.size(); ++i)
     if (operations[i].resource != Resource::kWorker) updates[i] = false;
+  }
   return updates;
 }
 

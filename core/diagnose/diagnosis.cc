@@ -146,7 +146,7 @@ class Diagnostician {
   void AddAnswer(const std::vector<double>& before, const PointSet& points, WhatIf change,
                  size_t index) {
     const double level = query_.options.confidence_level;
-    // Of pairs of runs with the same random choices.
+    // Runs in pairs have the same random choices.
     const PairedRatio paired = RatioOfMeans(points.RunsOf(index), before, level);
     diagnosis_.what_ifs.push_back(
         {.change = change,

@@ -298,22 +298,22 @@ class PlainRun : private PlainRunState {
   void NoteCompletion(WorkerLane which) { completions_.Note(which.worker, which.lane); }
   void NoteDelivery(WorkerLane which) { completions_.Note(which.worker, lane_count_ + which.lane); }
 
-  // The rounds that begin with completions_.
+  // The rounds that begin with completions_, however many.
   void RunCompleted() {
-    if (gathers_) GatherAll();
-    completions_.TakeAll(
-        [this](int32_t, int32_t what) {
-          what < FirstReady() ? completed_.Add(what) : ready_.Add(what - FirstReady());
-        },
-        [this](int32_t worker) { RunRounds(worker); });
-    if (gathers_) RunNext();
+    do {
+      if (gathers_) GatherAll();
+      completions_.TakeAll(
+          [this](int32_t, int32_t what) {
+            what < FirstReady() ? completed_.Add(what) : ready_.Add(what - FirstReady());
+          },
+          [this](int32_t worker) { RunRounds(worker); });
+    } while (TakeNext());
   }
-  void RunNext() {
-    if (next_.empty()) return;
-    std::swap(completions_, next_);
-    RunCompleted();
+  bool TakeNext() {
+    if (!next_.empty()) std::swap(completions_, next_);
+    return !completions_.empty();
   }
-  // What is noted from here on are operations that are ready.
+  // The least number that stands for an operation that is ready, those below for what ended.
   int32_t FirstReady() const { return 2 * lane_count_; }
 
   // Notes what the gatherings that completions_ complete make ready.
@@ -436,12 +436,12 @@ class PlainRun : private PlainRunState {
         }
         RunRounds(worker);
       }
-      RunNext();
+      if (TakeNext()) RunCompleted();
     });
     releases_.TakeReleased(
         [this](int32_t worker, OpIndex op) { ready_.AddIf(--PendingOf(worker)[op] == 0, op); },
         [this](int32_t worker) { RunRounds(worker); });
-    RunNext();
+    if (TakeNext()) RunCompleted();
     if (joins_) RunJoint();
   }
 

@@ -135,7 +135,7 @@ size_t UsualUses(const std::vector<HorovodTensor>& tensors) {
   return usual->first;
 }
 
-// Those that most steps have, where that makes most steps whole; else those that nearly all have.
+// Tensors that most steps have, where that makes most steps whole; else those of nearly all steps.
 absl::Status HorovodImport::ChooseTensors() {
   const size_t usual = UsualUses(tensors_);
   std::vector<HorovodTensor> chosen;

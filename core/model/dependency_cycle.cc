@@ -90,4 +90,22 @@ std::vector<int32_t> FindDependencyCycle(const std::vector<Operation>& operation
   return walk;
 }
 
+std::vector<bool> AllThatWaitFor(std::vector<size_t> first,
+                                 const std::vector<Operation>& operations) {
+  std::vector<std::vector<size_t>> followers(operations.size());
+  for (size_t i = 0; i < operations.size(); ++i) {
+    for (const int32_t before : operations[i].waiting_for)
+      followers[static_cast<size_t>(before)].push_back(i);
+  }
+  std::vector<bool> waits(operations.size());
+  while (!first.empty()) {
+    const size_t at = first.back();
+    first.pop_back();
+    if (waits[at]) continue;
+    waits[at] = true;
+    first.insert(first.end(), followers[at].begin(), followers[at].end());
+  }
+  return waits;
+}
+
 }  // namespace stepcast

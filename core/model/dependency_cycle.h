@@ -1,6 +1,7 @@
-// Cycles among operations that wait for each other.
+// Cycles among operations that wait for each other, and what waits for some of them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,5 +14,10 @@ namespace stepcast {
 // operation itself, are passed over: they are faults of their own. Cost: linear in operations and
 // dependencies (Kahn, "Topological sorting of large networks", 1962).
 std::vector<int32_t> FindDependencyCycle(const std::vector<Operation>& operations);
+
+// By operation: it is one of `first`, or waits for one of them, however indirectly. REQUIRES: all
+// entries are in range. Cost: linear.
+std::vector<bool> AllThatWaitFor(std::vector<size_t> first,
+                                 const std::vector<Operation>& operations);
 
 }  // namespace stepcast

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/model/batch_growth.h"
+#include "core/model/dependency_cycle.h"
 #include "core/model/fault_list.h"
 #include "core/model/scenario.h"
 
@@ -268,9 +269,7 @@ class Changer {
   // gradients, and all that waits for either, however indirectly.
   std::vector<bool> OncePerStep() const {
     const std::vector<Operation>& operations = profile_.operations();
-    std::vector<std::vector<size_t>> followers(operations.size());
-    std::vector<bool> follows(operations.size());
-    std::vector<size_t> open;
+    std::vector<size_t> first;
     const bool knows_passes =
         std::any_of(operations.begin(), operations.end(),
                     [](const Operation& operation) { return operation.pass == Pass::kOptimizer; });
@@ -279,18 +278,9 @@ class Changer {
       const bool sums =
           IsGradient(operations[i]) || (IsAcrossWorkers(operations[i]) && !knows_passes &&
                                         operations[i].collective == Collective::kReduceScatter);
-      if (operations[i].pass == Pass::kOptimizer || sums) open.push_back(i);
-      for (const int32_t before : operations[i].waiting_for)
-        followers[static_cast<size_t>(before)].push_back(i);
+      if (operations[i].pass == Pass::kOptimizer || sums) first.push_back(i);
     }
-    while (!open.empty()) {
-      const size_t at = open.back();
-      open.pop_back();
-      if (follows[at]) continue;
-      follows[at] = true;
-      open.insert(open.end(), followers[at].begin(), followers[at].end());
-    }
-    return follows;
+    return AllThatWaitFor(std::move(first), operations);
   }
 
   void ShrinkGradients() {

@@ -86,7 +86,7 @@ class TuningWriter {
       strategy.gap = strategy.prediction.step_time.mean / strategy.lower_bound_seconds - 1;
     };
     for (const auto& [method, index] : tried_.found) describe(method, index);
-    // What there is, where nothing that was asked for is as fast.
+    // The job as it is, where nothing that was asked for is as fast.
     if (!tuning.strategies.empty() &&
         std::none_of(tuning.strategies.begin(), tuning.strategies.end(),
                      [](const TunedStrategy& strategy) {

@@ -79,7 +79,7 @@ struct NaiveWorker {
   std::vector<ChunkRecord> step_chunks;
 };
 
-// What begins a round of a worker.
+// The begin of a round of a worker.
 struct NaiveRound {
   std::vector<LaneIndex> ending;
   std::vector<OpIndex> ready;

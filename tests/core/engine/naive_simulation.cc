@@ -64,7 +64,7 @@ struct Worker {
   std::vector<Exact> ends;
 };
 
-// What one worker's completions of a round bring.
+// The effects of one worker's completions of a round.
 struct Round {
   std::set<size_t> ready;
   std::vector<std::pair<Lane*, Stream>> rejoining;
