@@ -61,10 +61,10 @@ bool IsExpanded(const std::vector<int64_t>& from, const std::vector<int64_t>& to
 
 // True if some of the dimensions, but for ones, are left in their order.
 bool IsReduced(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
-  auto left = from.begin();
+  size_t at = 0;
   return std::all_of(to.begin(), to.end(), [&](int64_t size) {
-    left = size == 1 ? left : std::find(left, from.end(), size);
-    return size == 1 || left++ != from.end();
+    while (size != 1 && at < from.size() && from[at] != size) ++at;
+    return size == 1 || at++ < from.size();
   });
 }
 
