@@ -210,7 +210,7 @@ struct Prediction {
   std::optional<PipelineReport> pipeline;
   int64_t devices = 0;                       // of all workers
   std::optional<TrainingForecast> forecast;  // of the query's plan
-  // Of the slowest kind of worker.
+  // The passes of the slowest kind of worker.
   std::optional<PassTimes> passes;
   // One device of a worker, of a pipeline the one that needs most; none: nothing is known.
   std::optional<DeviceMemory> memory;
