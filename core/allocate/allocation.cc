@@ -103,12 +103,19 @@ class Contest {
   }
 
   absl::Status Simulate(StopCheck stop, const Executor& executor, AllocationAnswer& answer) {
+    std::vector<absl::StatusOr<JobCurve>> curves(query_.jobs.size(),
+                                                 absl::CancelledError("not begun"));
+    executor.ForEach(curves.size(), [&](size_t i) {
+      curves[i] = query_.jobs[i].ok()
+                      ? SimulateCurve(*query_.jobs[i], query_.options, stop, executor)
+                      : query_.jobs[i].status();
+      return !query_.jobs[i].ok() || !EndsTheCall(curves[i].status());
+    });
     for (size_t i = 0; i < query_.jobs.size(); ++i) {
       JobAllocation& job = answer.jobs.emplace_back();
       job.status = query_.jobs[i].status();
       if (!job.status.ok()) continue;
-      const absl::StatusOr<JobCurve> curve =
-          SimulateCurve(*query_.jobs[i], query_.options, stop, executor);
+      const absl::StatusOr<JobCurve>& curve = curves[i];
       if (EndsTheCall(curve.status())) return curve.status();
       job.status = curve.status();
       if (!job.status.ok()) continue;

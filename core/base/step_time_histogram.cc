@@ -1,9 +1,41 @@
 #include "core/base/step_time_histogram.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
 namespace stepcast {
+
+StepTimeHistogram::StepTimeHistogram(const Counts& counts) : sum_ticks_(counts.sum_ticks) {
+  for (const Counts::OfBucket& of : counts.of_buckets) {
+    std::vector<int64_t>& buckets = octaves_[static_cast<size_t>(of.octave)];
+    if (buckets.empty()) buckets.resize(size_t{1} << kSubBits);
+    buckets[static_cast<size_t>(of.bucket)] += of.count;
+    count_ += of.count;
+  }
+}
+
+bool StepTimeHistogram::AreCounts(const Counts& counts) {
+  return std::all_of(counts.of_buckets.begin(), counts.of_buckets.end(),
+                     [](const Counts::OfBucket& of) {
+                       return of.octave >= 0 && of.octave < kOctaves && of.bucket >= 0 &&
+                              of.bucket < 1 << kSubBits && of.count >= 0;
+                     });
+}
+
+StepTimeHistogram::Counts StepTimeHistogram::counts() const {
+  Counts counts{.of_buckets = {}, .sum_ticks = sum_ticks_};
+  for (size_t octave = 0; octave < octaves_.size(); ++octave) {
+    for (size_t bucket = 0; bucket < octaves_[octave].size(); ++bucket) {
+      const int64_t count = octaves_[octave][bucket];
+      if (count == 0) continue;
+      counts.of_buckets.push_back({.octave = static_cast<int32_t>(octave),
+                                   .bucket = static_cast<int32_t>(bucket),
+                                   .count = count});
+    }
+  }
+  return counts;
+}
 
 void StepTimeHistogram::Merge(const StepTimeHistogram& other) {
   for (size_t octave = 0; octave < octaves_.size(); ++octave) {

@@ -17,6 +17,24 @@ namespace stepcast {
 
 class StepTimeHistogram {
  public:
+  // All that was added, as plain numbers.
+  struct Counts {
+    struct OfBucket {
+      int32_t octave = 0;
+      int32_t bucket = 0;
+      int64_t count = 0;
+    };
+    std::vector<OfBucket> of_buckets;  // those that have any
+    __int128 sum_ticks = 0;
+  };
+
+  StepTimeHistogram() = default;
+  // REQUIRES: AreCounts(counts).
+  explicit StepTimeHistogram(const Counts& counts);
+  // False where some bucket is none of a histogram.
+  static bool AreCounts(const Counts& counts);
+  Counts counts() const;
+
   void Add(Span span) {
     const auto ticks = static_cast<uint64_t>(span.ticks);
     const int bits = std::bit_width(ticks);

@@ -101,9 +101,8 @@ class PipelineDiagnostician {
   absl::StatusOr<PipelinePredictor::Answer> Run(const Scenario& scenario, const PipelinePlan& plan,
                                                 const Executor& executor) {
     absl::StatusOr<PipelinePredictor::Answer> made =
-        predictor_.Predict(scenario, plan, stop_, executor);
+        predictor_.Predict(scenario, plan, stop_, executor, {.counter = known_.counter});
     if (!made.ok()) return made;
-    if (known_.counter != nullptr) known_.counter->Add(made->events);
     diagnosis_.simulation.Add(
         {.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
     return made;

@@ -375,8 +375,8 @@ class LayoutRanking {
                                                                 absl::CancelledError("not begun"));
     executor.ForEach(count, [&](size_t i) {
       const Scenario& scenario = candidates_[next_ + i].scenario;
-      made[i] = predictor_.Predict(scenario, PlanPipeline(profile_, scenario), stop, InOrder());
-      if (made[i].ok() && known.counter != nullptr) known.counter->Add(made[i]->events);
+      made[i] =
+          predictor_.Predict(scenario, PlanPipeline(profile_, scenario), stop, InOrder(), known);
       return made[i].ok() || IsOfPipeline(made[i].status());
     });
     for (size_t i = 0; i < count; ++i, ++next_) {

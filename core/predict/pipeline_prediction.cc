@@ -46,13 +46,6 @@ struct Column {
   int32_t replicas = 1;
 };
 
-struct Run {
-  RunEstimate estimate;
-  StepTimeHistogram step_times;
-  CompletionSeries completions;
-  int64_t events = 0;
-};
-
 // A run that is wanted: of another world, or of another number of replicas.
 struct Wanted {
   int32_t replication = 0;
@@ -60,14 +53,19 @@ struct Wanted {
   double wider = 1;
   bool alone = false;      // one replica
   bool half_rate = false;  // of links
-  absl::StatusOr<Run> run = absl::CancelledError("not begun");
+  absl::StatusOr<std::shared_ptr<const RunSummary>> run = absl::CancelledError("not begun");
 };
 
 class PipelineRuns {
  public:
   PipelineRuns(const Profile& profile, const SimulationOptions& options, const StepModel& model,
-               const Scenario& scenario, const PipelinePlan& plan)
-      : profile_(profile), options_(options), model_(model), scenario_(scenario), plan_(plan) {
+               const Scenario& scenario, const PipelinePlan& plan, const KnownRuns& known)
+      : profile_(profile),
+        options_(options),
+        model_(model),
+        scenario_(scenario),
+        plan_(plan),
+        known_(known) {
     is_modelled_ = options.step_variation == StepSource::kModelled;
     is_random_ = is_modelled_ || plan.times.size() > 1;
     columns_ = ColumnsOf(scenario);
@@ -92,7 +90,9 @@ class PipelineRuns {
                                 int32_t step) const;
   void Draw(const Column& column, double deviation, Random& random,
             std::vector<double>& factors) const;
-  absl::StatusOr<Run> Measure(const Wanted& wanted, StopCheck stop) const;
+  std::string KeyOf(const Wanted& wanted) const;
+  // Its estimate, step times, completions and events; nothing else.
+  absl::StatusOr<RunSummary> Measure(const Wanted& wanted, StopCheck stop) const;
   absl::Status RunAll(std::vector<Wanted>& wanted, StopCheck stop, const Executor& executor);
   bool IsPreciseEnough() const;
   void Summarize(Prediction& prediction) const;
@@ -105,13 +105,14 @@ class PipelineRuns {
   const StepModel& model_;
   const Scenario& scenario_;
   const PipelinePlan& plan_;
+  const KnownRuns& known_;
   bool is_modelled_ = false;
   bool is_random_ = false;
   std::vector<Column> columns_;
   std::vector<double> load_;  // seconds of a micro-batch, by device
   int32_t steps_ = kSteps;
   int32_t warmup_ = kWarmupSteps;
-  std::vector<Run> runs_;
+  std::vector<std::shared_ptr<const RunSummary>> runs_;
   double alone_ = 0;      // steps per second of one replica
   double half_rate_ = 0;  // of throughput; 0: not known
   Sensitivity sensitivity_;
@@ -262,10 +263,19 @@ PipelineJob PipelineRuns::JobOfRun(const Wanted& wanted) const {
   return job;
 }
 
-absl::StatusOr<Run> PipelineRuns::Measure(const Wanted& wanted, StopCheck stop) const {
+std::string PipelineRuns::KeyOf(const Wanted& wanted) const {
+  if (known_.memory == nullptr) return "";
+  const std::string key =
+      RunKeyOf(RunKeyPrefix(known_.profile_digest, scenario_, options_), wanted.replication);
+  return RunKeyOfKind(
+      key, absl::StrCat(wanted.slower, " ", wanted.wider, " ", wanted.alone, wanted.half_rate));
+}
+
+absl::StatusOr<RunSummary> PipelineRuns::Measure(const Wanted& wanted, StopCheck stop) const {
   absl::StatusOr<PipelineRun> made = SimulatePipeline(JobOfRun(wanted), stop);
   if (!made.ok()) return PipelineFailure(made.status(), scenario_);
-  Run run{.events = made->events};
+  RunSummary run;
+  run.simulated_operations = made->events;
   Instant before = warmup_ == 0 ? Instant{} : made->step_ends[Index(warmup_ - 1)];
   const Span counted = made->step_ends.back() - before;
   for (int32_t step = warmup_; step < steps_; ++step) {
@@ -282,19 +292,19 @@ absl::StatusOr<Run> PipelineRuns::Measure(const Wanted& wanted, StopCheck stop) 
 absl::Status PipelineRuns::RunAll(std::vector<Wanted>& wanted, StopCheck stop,
                                   const Executor& executor) {
   executor.ForEach(wanted.size(), [&](size_t i) {
-    wanted[i].run = Measure(wanted[i], stop);
+    wanted[i].run = known_.Once(KeyOf(wanted[i]), [&] { return Measure(wanted[i], stop); });
     return wanted[i].run.ok();
   });
   for (const Wanted& one : wanted) {
     if (!one.run.ok()) return one.run.status();
-    events_ += one.run->events;
+    events_ += (*one.run)->simulated_operations;
   }
   return absl::OkStatus();
 }
 
 MeanInterval PipelineRuns::StepsPerSecond() const {
   std::vector<double> values;
-  for (const Run& run : runs_) values.push_back(run.estimate.steps_per_second);
+  for (const auto& run : runs_) values.push_back(run->estimate.steps_per_second);
   return StudentT(values, options_.confidence_level);
 }
 
@@ -325,21 +335,22 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
     for (int32_t i = 0; i < more; ++i) wanted.push_back({.replication = made + i});
     if (absl::Status status = RunAll(wanted, stop, executor); !status.ok()) {
       if (!IsTimeBudgetSpent(status)) return status;
-      for (Wanted& one : wanted)
-        if (one.run.ok()) runs_.push_back(*std::move(one.run));
+      for (const Wanted& one : wanted)
+        if (one.run.ok()) runs_.push_back(*one.run);
       if (runs_.empty()) return status;
       break;
     }
-    for (Wanted& one : wanted) runs_.push_back(*std::move(one.run));
+    for (const Wanted& one : wanted) runs_.push_back(*one.run);
   } while (!IsPreciseEnough());
   if (absl::Status status = RunAll(others, stop, executor);
       !status.ok() && !IsTimeBudgetSpent(status))
     return status;
-  const double first = runs_.front().estimate.steps_per_second;
+  const double first = runs_.front()->estimate.steps_per_second;
   for (const Wanted& one : others) {
     if (!one.run.ok()) continue;
-    const double ratio = one.run->estimate.steps_per_second / first;
-    if (one.alone) alone_ = one.run->estimate.steps_per_second;
+    const double rate = (*one.run)->estimate.steps_per_second;
+    const double ratio = rate / first;
+    if (one.alone) alone_ = rate;
     if (one.half_rate) half_rate_ = ratio;
     if (one.slower != 1) sensitivity_.to_mean = std::log(ratio) / std::log1p(Worlds::kSlowerBy);
     if (one.wider != 1) sensitivity_.to_deviation = std::log(ratio) / std::log(Worlds::kWiderBy);
@@ -350,7 +361,7 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
       !status.ok() && !IsTimeBudgetSpent(status))
     return status;
   answer.events = events_;
-  for (const Run& run : runs_) answer.runs.push_back(run.estimate.steps_per_second);
+  for (const auto& run : runs_) answer.runs.push_back(run->estimate.steps_per_second);
   return answer;
 }
 
@@ -363,11 +374,11 @@ void PipelineRuns::Summarize(Prediction& prediction) const {
   prediction.examples_per_second = prediction.steps_per_second * batch;
   std::vector<RunEstimate> estimates;
   StepTimeHistogram step_times;
-  for (const Run& run : runs_) {
-    estimates.push_back(run.estimate);
-    step_times.Merge(run.step_times);
+  for (const auto& run : runs_) {
+    estimates.push_back(run->estimate);
+    step_times.Merge(run->step_times);
   }
-  prediction.completions = runs_.front().completions;
+  prediction.completions = runs_.front()->completions;
   const Interval single = SingleRunInterval(estimates, options_.confidence_level);
   ModelError error =
       is_modelled_ ? MeasuredModelError(scenario_, plan_.recorded_ranks) : ModelError{};
@@ -489,14 +500,17 @@ double ExpectedEvents(const PipelineLayout& layout, const SimulationOptions& opt
 PipelinePredictor::PipelinePredictor(const Profile& profile, const SimulationOptions& options)
     : profile_(profile), options_(options), model_(StepModelOf(profile, StepPart::kWorkers)) {}
 
-absl::StatusOr<PipelinePredictor::Answer> PipelinePredictor::Predict(
-    const Scenario& scenario, const PipelinePlan& plan, StopCheck stop,
-    const Executor& executor) const {
-  return PipelineRuns(profile_, options_, model_, scenario, plan).Make(stop, executor);
+absl::StatusOr<PipelinePredictor::Answer> PipelinePredictor::Predict(const Scenario& scenario,
+                                                                     const PipelinePlan& plan,
+                                                                     StopCheck stop,
+                                                                     const Executor& executor,
+                                                                     const KnownRuns& known) const {
+  return PipelineRuns(profile_, options_, model_, scenario, plan, known).Make(stop, executor);
 }
 
 PipelineJob PipelinePredictor::FirstRun(const Scenario& scenario, const PipelinePlan& plan) const {
-  return PipelineRuns(profile_, options_, model_, scenario, plan).FirstRun();
+  const KnownRuns none;
+  return PipelineRuns(profile_, options_, model_, scenario, plan, none).FirstRun();
 }
 
 absl::Status PipelineFailure(const absl::Status& status, const Scenario& scenario) {

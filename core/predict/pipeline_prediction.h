@@ -19,6 +19,7 @@
 #include "core/model/simulation_options.h"
 #include "core/model/step_model.h"
 #include "core/predict/pipeline_job.h"
+#include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
@@ -49,9 +50,10 @@ class PipelinePredictor {
   // FAILED_PRECONDITION, reason PIPELINE_DEADLOCK, where devices wait for each other for ever;
   // OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 21 days of simulated time. REQUIRES: the
   // scenario was resolved for the profile, and has a pipeline.
-  // `plan`: PlanPipeline of a scenario with the same pipeline. Threads: any number at once.
+  // `plan`: PlanPipeline of a scenario with the same pipeline; with a memory, of no other profile
+  // than the one that it knows by its digest. Threads: any number at once.
   absl::StatusOr<Answer> Predict(const Scenario& scenario, const PipelinePlan& plan, StopCheck stop,
-                                 const Executor& executor) const;
+                                 const Executor& executor, const KnownRuns& known = {}) const;
 
   // The job of a prediction's first run. REQUIRES: as Predict.
   PipelineJob FirstRun(const Scenario& scenario, const PipelinePlan& plan) const;

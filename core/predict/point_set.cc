@@ -211,6 +211,15 @@ void PointSet::AddPart(Replications& runs, int32_t round, std::vector<Part>& par
   parts.push_back(std::move(part));
 }
 
+std::string PointSet::KeyOfChange(const Replications& without, const Scenario& changed,
+                                  int32_t index, std::string_view kind) const {
+  if (known_.memory == nullptr) return "";
+  const auto key = [&](const Scenario& scenario) {
+    return RunKeyOf(RunKeyPrefix(known_.profile_digest, scenario, without.options()), index);
+  };
+  return RunKeyOfKind(key(without.scenario()) + key(changed), kind);
+}
+
 // Parts are begun in their order, so the first that fails does so on any executor, and its status
 // is the one returned.
 absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
@@ -224,12 +233,10 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
   std::vector<absl::Status> failures(parts.size(), absl::CancelledError("not begun"));
   executor.ForEach(unknown.size(), [&](size_t k) {
     const size_t i = unknown[k];
-    absl::StatusOr<RunSummary> run = parts[i].runs->Run(parts[i].index, stop);
+    auto run = known_.Once(parts[i].key, [&] { return parts[i].runs->Run(parts[i].index, stop); });
     failures[i] = run.status();
-    if (run.ok() && known_.counter != nullptr) known_.counter->Add(run->simulated_operations);
-    if (!run.ok()) return false;
-    known[i] = std::make_shared<const RunSummary>(*std::move(run));
-    return true;
+    if (run.ok()) known[i] = *std::move(run);
+    return failures[i].ok();
   });
   size_t next_unknown = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -238,7 +245,6 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
     const bool was_unknown = next_unknown < unknown.size() && unknown[next_unknown] == i;
     next_unknown += was_unknown ? 1 : 0;
     recalled_runs_ += was_unknown ? 0 : 1;
-    if (was_unknown && known_.memory != nullptr) known_.memory->Keep(parts[i].key, known[i]);
   }
   for (Entry& entry : entries_) {
     if (entry.shorter.has_value() &&
@@ -292,7 +298,7 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
     Search* search;
     size_t change;
     std::shared_ptr<const RankedGraph> graph;
-    absl::StatusOr<Replications::ShortRun> made;
+    absl::StatusOr<std::shared_ptr<const RunSummary>> made;
   };
   std::vector<std::pair<Scenario, std::shared_ptr<const RankedGraph>>> graphs;
   const auto graph_of =
@@ -319,18 +325,20 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
     if (runs.empty()) return absl::OkStatus();
     executor.ForEach(runs.size(), [&](size_t i) {
       ShortRun& run = runs[i];
-      run.made = entries_[run.search->point].Known().RunShort(
-          run.search->bottleneck.scenario(run.change), *run.graph, stop);
-      if (run.made.ok() && known_.counter != nullptr)
-        known_.counter->Add(run.made->simulated_operations);
+      const Replications& without = entries_[run.search->point].Known();
+      const Scenario& changed = run.search->bottleneck.scenario(run.change);
+      run.made = known_.Once(KeyOfChange(without, changed, 0, "short"),
+                             [&] { return without.RunShort(changed, *run.graph, stop); });
       return run.made.ok();
     });
     for (ShortRun& run : runs) {
       if (!run.made.ok()) return run.made.status();
-      run.search->bottleneck.AddShort(run.change, run.made->gain);
-      if (run.made->paired_steps_per_second.has_value())
-        run.search->first_pairs.emplace(run.change, *run.made->paired_steps_per_second);
-      short_operations_ += run.made->simulated_operations;
+      const RunSummary& made = **run.made;
+      const Replications& without = entries_[run.search->point].Known();
+      run.search->bottleneck.AddShort(run.change, without.GainOf(made));
+      if (made.estimate.steps_per_second > 0)
+        run.search->first_pairs.emplace(run.change, made.estimate.steps_per_second);
+      short_operations_ += made.simulated_operations;
     }
   }
 }
@@ -361,7 +369,7 @@ absl::Status PointSet::RunPairs(std::vector<Pairs>& all, int32_t most, StopCheck
   struct Run {
     Pairs* pairs;
     int32_t index;
-    absl::StatusOr<Replications::PairedRun> made;
+    absl::StatusOr<std::shared_ptr<const RunSummary>> made;
   };
   std::vector<Run> runs;
   for (Pairs& pairs : all) {
@@ -376,16 +384,17 @@ absl::Status PointSet::RunPairs(std::vector<Pairs>& all, int32_t most, StopCheck
   executor.ForEach(runs.size(), [&](size_t i) {
     Run& run = runs[i];
     const auto& [search, change] = run.pairs->change;
-    run.made = entries_[search->point].Known().RunPaired(search->bottleneck.scenario(change),
-                                                         *run.pairs->graph, run.index, stop);
-    if (run.made.ok() && known_.counter != nullptr)
-      known_.counter->Add(run.made->simulated_operations);
+    const Replications& without = entries_[search->point].Known();
+    const Scenario& changed = search->bottleneck.scenario(change);
+    run.made = known_.Once(KeyOfChange(without, changed, run.index, "paired"), [&] {
+      return without.RunPaired(changed, *run.pairs->graph, run.index, stop);
+    });
     return run.made.ok();
   });
   for (Run& run : runs) {
     if (!run.made.ok()) return run.made.status();
-    run.pairs->with.push_back(run.made->steps_per_second);
-    short_operations_ += run.made->simulated_operations;
+    run.pairs->with.push_back((*run.made)->estimate.steps_per_second);
+    short_operations_ += (*run.made)->simulated_operations;
   }
   return absl::OkStatus();
 }

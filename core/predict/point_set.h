@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -135,6 +136,9 @@ class PointSet {
   static bool Lengthen(Entry& entry);
   std::vector<Part> NextParts();
   void AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const;
+  // The key of a run of a change; empty without a memory.
+  std::string KeyOfChange(const Replications& without, const Scenario& changed, int32_t index,
+                          std::string_view kind) const;
   absl::Status RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor);
   bool EachHasRun() const;
   absl::Status RunShort(std::vector<Search>& searches, StopCheck stop, const Executor& executor);

@@ -322,30 +322,36 @@ double Replications::OpeningRate(const RunResult& result) const {
   return length.ticks > 0 ? static_cast<double>((last - first) * stride) / ToSeconds(length) : 0;
 }
 
-absl::StatusOr<Replications::ShortRun> Replications::RunShort(const Scenario& changed,
-                                                              const RankedGraph& graph,
-                                                              StopCheck stop) const {
+absl::StatusOr<RunSummary> Replications::RunShort(const Scenario& changed, const RankedGraph& graph,
+                                                  StopCheck stop) const {
   const absl::StatusOr<RunResult> result = RunOpening(changed, graph, World::kExpected, stop);
   if (!result.ok()) return result.status();
-  ShortRun made{.simulated_operations = result->simulated_operations};
-  const double rate = OpeningRate(*result);
-  if (rate > 0 && opening_ > 0) made.gain = rate / opening_ - 1;
+  RunSummary made;
+  made.opening_steps_per_second = OpeningRate(*result);
   if (IsWholeRun(OpeningOf()) && CheckMeasured(*result).ok())
-    made.paired_steps_per_second = Summary(*result).estimate.steps_per_second;
+    made.estimate = Summary(*result).estimate;
+  made.simulated_operations = result->simulated_operations;
   return made;
 }
 
-absl::StatusOr<Replications::PairedRun> Replications::RunPaired(const Scenario& changed,
-                                                                const RankedGraph& graph,
-                                                                int32_t index,
-                                                                StopCheck stop) const {
+std::optional<double> Replications::GainOf(const RunSummary& short_run) const {
+  const double rate = short_run.opening_steps_per_second;
+  if (rate > 0 && opening_ > 0) return rate / opening_ - 1;
+  return std::nullopt;
+}
+
+absl::StatusOr<RunSummary> Replications::RunPaired(const Scenario& changed,
+                                                   const RankedGraph& graph, int32_t index,
+                                                   StopCheck stop) const {
   RunOptions run = RunOptionsOf(*profile_, changed, options_, index);
   run.scaling = graph.scaling();
   const absl::StatusOr<RunResult> result = Simulate(graph.JobOf(changed), run, stop);
   if (!result.ok()) return result.status();
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
-  return PairedRun{.steps_per_second = Summary(*result).estimate.steps_per_second,
-                   .simulated_operations = result->simulated_operations};
+  RunSummary made;
+  made.estimate = Summary(*result).estimate;
+  made.simulated_operations = result->simulated_operations;
+  return made;
 }
 
 absl::StatusOr<RunResult> Replications::RunOpening(const Scenario& scenario,

@@ -109,27 +109,18 @@ class Replications {
   // SIMULATION_TOO_SHORT, where there is no throughput to report: a worker does not complete two
   // steps in the counted time, or none completes one in the first seconds asked for.
   absl::StatusOr<RunSummary> Run(int32_t index, StopCheck stop) const;
-  // A short run of a change, and the share by which steps per second grow with it: over the begin
-  // of the first run made, which has the same random choices. Empty where runs so short do not tell
-  // it.
-  struct ShortRun {
-    std::optional<double> gain;
-    // The result of RunPaired for index 0, where that run is no longer.
-    std::optional<double> paired_steps_per_second;
-    int64_t simulated_operations = 0;
-  };
+  // A short run of a change: opening_steps_per_second, 0 where it is too short to tell them, and
+  // the estimate of RunPaired for index 0 where that run is no longer, else 0; nothing else.
   // REQUIRES: done() > 0; it is the changed scenario's graph.
-  absl::StatusOr<ShortRun> RunShort(const Scenario& changed, const RankedGraph& graph,
-                                    StopCheck stop) const;
+  absl::StatusOr<RunSummary> RunShort(const Scenario& changed, const RankedGraph& graph,
+                                      StopCheck stop) const;
+  // The share by which steps per second grow with a change, of its short run: over the begin of the
+  // first run made, which has the same random choices. Empty where runs so short do not tell it.
+  std::optional<double> GainOf(const RunSummary& short_run) const;
   // A run of a change as long as the runs of this, with the random choices of the one of that
-  // index.
-  struct PairedRun {
-    double steps_per_second = 0;
-    int64_t simulated_operations = 0;
-  };
-  // REQUIRES: as RunShort. Failure: as Run.
-  absl::StatusOr<PairedRun> RunPaired(const Scenario& changed, const RankedGraph& graph,
-                                      int32_t index, StopCheck stop) const;
+  // index: its estimate, and nothing else. REQUIRES: as RunShort. Failure: as Run.
+  absl::StatusOr<RunSummary> RunPaired(const Scenario& changed, const RankedGraph& graph,
+                                       int32_t index, StopCheck stop) const;
   // Error of the mean's logarithm that the recording leaves open. None as recorded.
   std::optional<InputError> OfInput() const;
   // The share of steps per second to which that is known.

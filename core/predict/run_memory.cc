@@ -162,11 +162,37 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
   bytes.Add(amd);
 }
 
+void AddPipeline(const Pipeline& pipeline, Bytes& bytes) {
+  const auto& [layout, cuts, receives, transport, links, bandwidth, latency, reduction, barrier,
+               has_network_links, shares_links, element_bytes, nodes] = pipeline;
+  const auto& [schedule, variant, devices, chunks, micro_batches, group] = layout;
+  bytes.Add(schedule);
+  bytes.Add(variant);
+  bytes.Add(devices);
+  bytes.Add(chunks);
+  bytes.Add(micro_batches);
+  bytes.Add(group);
+  bytes.Add(static_cast<uint64_t>(cuts.size()));
+  for (const std::string& cut : cuts) bytes.Add(std::string_view(cut));
+  bytes.Add(receives);
+  bytes.Add(transport);
+  bytes.Add(links);
+  bytes.Add(bandwidth);
+  bytes.Add(latency);
+  bytes.Add(reduction);
+  bytes.Add(barrier);
+  bytes.Add(has_network_links);
+  bytes.Add(shares_links);
+  bytes.Add(element_bytes);
+  bytes.Add(nodes);
+}
+
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
   const auto& [workers, bandwidth, communication, offsets, groups, pipeline, assumed, change] =
       scenario;
-  static_cast<void>(pipeline);  // runs of pipelines are not kept
-  static_cast<void>(change);    // the profile's digest has it
+  static_cast<void>(change);  // the profile's digest has it
+  bytes.Add(pipeline.has_value());
+  if (pipeline.has_value()) AddPipeline(*pipeline, bytes);
   // Only these of what is assumed make a run more.
   bytes.Add(assumed.Has(Assumed::kLinkRate));
   bytes.Add(assumed.Has(Assumed::kLinkSharing));
@@ -223,6 +249,26 @@ std::string RunKeyOf(std::string_view prefix, int32_t replication) {
   bytes.Add(prefix);
   bytes.Add(replication);
   return std::move(bytes).Take();
+}
+
+std::string RunKeyOfKind(std::string_view key, std::string_view kind) {
+  Bytes bytes;
+  bytes.Add(key);
+  bytes.Add(kind);
+  return std::move(bytes).Take();
+}
+
+absl::StatusOr<std::shared_ptr<const RunSummary>> KnownRuns::Once(
+    const std::string& key, absl::FunctionRef<absl::StatusOr<RunSummary>()> make) const {
+  if (memory != nullptr) {
+    if (std::shared_ptr<const RunSummary> kept = memory->Find(key); kept != nullptr) return kept;
+  }
+  absl::StatusOr<RunSummary> made = make();
+  if (!made.ok()) return made.status();
+  auto run = std::make_shared<const RunSummary>(*std::move(made));
+  if (counter != nullptr) counter->Add(run->simulated_operations);
+  if (memory != nullptr) memory->Keep(key, run);
+  return run;
 }
 
 }  // namespace stepcast

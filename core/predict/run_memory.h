@@ -6,6 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_summary.h"
@@ -14,8 +17,8 @@ namespace stepcast {
 
 // The key of a run, as bytes: all that it depends on, so runs of equal keys are equal.
 //
-// Complete by construction: a scenario or options with one more field do not compile here until it
-// is said whether a run depends on it.
+// Complete by construction: a scenario, a pipeline or options with one more field do not compile
+// here until it is said whether a run depends on it.
 // Threads: pure functions.
 // Length: some 200 bytes, and the names of explicit priorities.
 
@@ -28,12 +31,14 @@ std::string RunKeyPrefix(std::string_view profile_digest, const Scenario& scenar
 // Of the replication with that index.
 std::string RunKeyOf(std::string_view prefix, int32_t replication);
 
+// Of a run of another kind than the replication whose key is given: `kind` tells them apart.
+std::string RunKeyOfKind(std::string_view key, std::string_view kind);
+
 // A memo of runs that were made before, by whoever computes: a run is the same whenever it is made
 // again, so it need not be.
 //
 // An answer has the same bytes with any memory and with none, but for
-// SimulationStatistics::recalled_runs. Threads: one computation asks from one thread at a time;
-// several computations may ask at once, so what serves several must be safe.
+// SimulationStatistics::recalled_runs. Threads: asked by all that compute, at once.
 class RunMemory {
  public:
   virtual ~RunMemory() = default;
@@ -57,6 +62,11 @@ struct KnownRuns {
   std::string profile_digest;     // differs wherever anything in the profile that a run depends on
                                   // does; REQUIRES: not empty where there is a memory
   RunCounter* counter = nullptr;  // of the runs that are made; null: nobody wants to know
+
+  // The run of that key: the one that is kept, or what `make` makes, which is then counted and
+  // kept. Without a memory the key may be empty. Failure: as `make`. Threads: safe.
+  absl::StatusOr<std::shared_ptr<const RunSummary>> Once(
+      const std::string& key, absl::FunctionRef<absl::StatusOr<RunSummary>()> make) const;
 };
 
 }  // namespace stepcast

@@ -49,9 +49,8 @@ absl::StatusOr<Prediction> WholePoints::PredictPipeline(const Scenario& scenario
   planned_ = scenario.pipeline;
   if (!predictor_.has_value()) predictor_.emplace(profile_, options_);
   absl::StatusOr<PipelinePredictor::Answer> made =
-      predictor_->Predict(scenario, *plan_, stop, executor);
+      predictor_->Predict(scenario, *plan_, stop, executor, known_);
   if (!made.ok()) return made.status();
-  if (known_.counter != nullptr) known_.counter->Add(made->events);
   statistics_.Add({.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
   if (shared_ == nullptr) return std::move(made->prediction);
   const absl::Status status = CompareWithOne(scenario, stop, executor, made->prediction);

@@ -122,6 +122,7 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
                                        .calls = environment_,
                                        .predictions = predictions_,
                                        .store = environment.operations,
+                                       .shards = environment.shards,
                                        .profiles = store_,
                                        .metrics = environment.metrics.operations}) {}
 

@@ -73,6 +73,7 @@ class BackEnd {
     CallGate& gate;
     ProfileStore& store;
     OperationStore& operations;
+    ShardStore* shards;  // null: no other server is on the store
   };
 
   BackEnd(const ServerOptions& options, const Environment& environment);

@@ -21,12 +21,14 @@ OperationRunnerOptions RunnerOptions(const OperationOptions& options, const std:
 OperationBackEnd::OperationBackEnd(const OperationOptions& options, const Environment& environment)
     : handler_(environment.store, environment.profiles),
       waiters_(handler_, environment.calls.clock, options.max_waiting_calls),
-      jobs_({.threads = std::max(1, options.max_running),
-             .queue_max = static_cast<size_t>(std::max(1, options.max_running)),
+      // Of those that this server has, and those that it helps with.
+      jobs_({.threads = 2 * std::max(1, options.max_running),
+             .queue_max = 2 * static_cast<size_t>(std::max(1, options.max_running)),
              .nice = kSimulationNice}),
       runner_(
           RunnerOptions(options, environment.replica),
           {.store = environment.store,
+           .shards = environment.shards,
            .checking = environment.calls.store_jobs,
            .computing = jobs_,
            .clock = environment.calls.clock,

@@ -22,6 +22,7 @@
 #include "server/rpc/services.h"
 #include "server/store/operation_store.h"
 #include "server/store/profile_store.h"
+#include "server/store/shard_store.h"
 
 namespace stepcast::server {
 
@@ -32,6 +33,7 @@ class OperationBackEnd {
     const CallEnvironment& calls;
     const PredictionHandler& predictions;
     OperationStore& store;
+    ShardStore* shards;  // null: no other server is on the store
     ProfileStore& profiles;
     OperationMetrics& metrics;
   };

@@ -105,7 +105,7 @@ struct Server::Parts {
   std::string MetricsText() {
     metrics.store.Refresh(*stores.profiles, clock);
     metrics.store.SetDisk(!stores.CheckRoom().ok(), stores.Space());
-    metrics.operations.Refresh(*stores.operations);
+    metrics.operations.Refresh(*stores.operations, stores.shards.get());
     return metrics.Text();
   }
 
@@ -156,7 +156,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                          .metrics = part.metrics,
                                          .gate = part.security->gate(),
                                          .store = *part.stores.profiles,
-                                         .operations = *part.stores.operations};
+                                         .operations = *part.stores.operations,
+                                         .shards = part.stores.shards.get()};
   part.back_end = std::make_unique<BackEnd>(options, environment);
 
   // The pages, by which it is watched; not ready yet.

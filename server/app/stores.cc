@@ -9,6 +9,7 @@
 #include "server/store/operation_store.h"
 #include "server/store/postgres_operation_store.h"
 #include "server/store/postgres_profile_store.h"
+#include "server/store/postgres_shard_store.h"
 #include "server/store/sqlite_backup.h"
 #include "server/store/sqlite_operation_store.h"
 #include "server/store/sqlite_profile_store.h"
@@ -64,6 +65,7 @@ absl::StatusOr<Stores> TryPostgres(const ServerOptions& options, const Clock& cl
   stores.profiles = *std::move(profiles);
   stores.operations =
       std::make_unique<PostgresOperationStore>(*stores.postgres, LimitsOf(options.operations));
+  stores.shards = std::make_unique<PostgresShardStore>(*stores.postgres);
   return stores;
 }
 

@@ -15,6 +15,7 @@
 #include "server/store/operation_store.h"
 #include "server/store/postgres_database.h"
 #include "server/store/profile_store.h"
+#include "server/store/shard_store.h"
 #include "server/store/sqlite_database.h"
 
 namespace stepcast::server {
@@ -30,6 +31,7 @@ struct Stores {
   std::unique_ptr<PostgresDatabase> postgres;  // the same
   std::unique_ptr<ProfileStore> profiles;
   std::unique_ptr<OperationStore> operations;
+  std::unique_ptr<ShardStore> shards;  // null where no other server is on the store
 };
 
 // Fails as the medium does. The clock is borrowed.

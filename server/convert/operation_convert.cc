@@ -53,6 +53,7 @@ v1::JobMetadata MetadataOf(const OperationRecord& record) {
   if (record.end_time_ns != 0) *metadata.mutable_end_time() = TimestampOf(record.end_time_ns);
   metadata.set_attempts(static_cast<int32_t>(record.attempts));
   metadata.set_simulated_operations(record.progress);
+  metadata.set_expected_operations(record.expected);
   metadata.set_replica(record.replica);
   metadata.set_cancel_requested(record.cancel_requested);
   return metadata;

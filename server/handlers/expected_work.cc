@@ -217,11 +217,14 @@ WorkProgress::WorkProgress(ExpectedWork work, const Clock& clock, Remedy remedy)
 
 void WorkProgress::Count() { pieces_.fetch_add(1, std::memory_order_relaxed); }
 
+int64_t WorkProgress::done() const {
+  const int64_t of_pieces = pieces_.load(std::memory_order_relaxed) * kStopCheckInterval;
+  return std::max(of_pieces, work_.simulated->count());
+}
+
 absl::Status WorkProgress::Explain(const absl::Status& status) const {
   if (!IsOfASimulation(status, work_)) return status;
-  const int64_t of_pieces = pieces_.load(std::memory_order_relaxed) * kStopCheckInterval;
-  const int64_t of_runs = work_.simulated->count();
-  const auto done = static_cast<double>(std::max(of_pieces, of_runs));
+  const auto done = static_cast<double>(this->done());
   if (done <= 0) return SayWhatWasAsked(status, work_, remedy_);
   const double asked = std::max(work_.operations, done);
   const double elapsed = static_cast<double>(clock_.MonotonicNs() - start_ns_) * 1e-9;

@@ -104,6 +104,9 @@ class WorkProgress {
 
   // Another piece is done.
   void Count();
+  // Operations, so far.
+  int64_t done() const;
+  int64_t expected() const { return static_cast<int64_t>(work_.operations); }
   // As SayWhatWasAsked; with `simulated_operations`, `elapsed_seconds` and `expected_seconds` of
   // all that was asked, once something is done.
   absl::Status Explain(const absl::Status& status) const;

@@ -158,15 +158,15 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view 
                     .profile = subject->digest,
                     .operations = OperationsOf(subject->profile, *query),
                     .most_seconds = query->options.time_budget_seconds};
-  const KnownRuns known{.memory = environment_.runs,
-                        .profile_digest = subject->digest,
-                        .counter = work.simulated.get()};
+  KnownRuns known{.profile_digest = subject->digest, .counter = work.simulated.get()};
   return Computation<Answer>(std::move(content), work,
                              [run = std::move(run), profile = std::move(subject->profile),
                               query = *std::move(query), known, compute, counter = work.simulated,
-                              &executor = environment_.executor](StopCheck stop) mutable {
+                              own = means()](StopCheck stop, const ComputingMeans* other) mutable {
+                               const ComputingMeans& with = other == nullptr ? own : *other;
+                               known.memory = with.runs;
                                return run.template Do<Answer>(stop, [&](StopCheck check) {
-                                 return compute(profile, query, check, executor, known);
+                                 return compute(profile, query, check, with.executor, known);
                                });
                              });
 }
@@ -288,7 +288,7 @@ absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall ca
       subject->profile, call.draft, query.capacity, query.objective, std::move(shared));
   const absl::Status checked = WithFaults(std::move(call.faults), job.status());
   if (!checked.ok()) return checked;
-  job->known = {.memory = environment_.runs, .profile_digest = digests.profile};
+  job->known.profile_digest = digests.profile;
   return job;
 }
 
@@ -323,9 +323,12 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
       std::move(content), work,
       [run = std::move(run), query = *std::move(query), counter = work.simulated,
        ids = std::move(call.draft.job_ids), digests = std::move(digests),
-       &executor = environment_.executor](StopCheck stop) mutable {
+       own = means()](StopCheck stop, const ComputingMeans* other) mutable {
+        const ComputingMeans& with = other == nullptr ? own : *other;
+        for (absl::StatusOr<AllocationJob>& job : query.jobs)
+          if (job.ok()) job->known.memory = with.runs;
         auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) {
-          return stepcast::AllocateWorkers(query, check, executor);
+          return stepcast::AllocateWorkers(query, check, with.executor);
         });
         if (answer.ok()) {
           answer->job_ids = std::move(ids);
@@ -341,7 +344,8 @@ absl::StatusOr<Computation<FitParsingOverheadAnswer>> PredictionHandler::FitPars
   if (!query.ok()) return query.status();
   return Computation<FitParsingOverheadAnswer>(
       kNoProfile, {.method = "FitParsingOverhead"},
-      [query = *std::move(query)](StopCheck stop) -> absl::StatusOr<FitParsingOverheadAnswer> {
+      [query = *std::move(query)](
+          StopCheck stop, const ComputingMeans*) -> absl::StatusOr<FitParsingOverheadAnswer> {
         absl::StatusOr<ParsingOverheadFit> fit = stepcast::FitParsingOverhead(query, stop);
         if (!fit.ok()) return fit.status();
         return FitParsingOverheadAnswer{.answer = *fit, .context = {}};
@@ -355,7 +359,8 @@ absl::StatusOr<Computation<FitCollectivesAnswer>> PredictionHandler::FitCollecti
   if (!checked.ok()) return checked;
   return Computation<FitCollectivesAnswer>(
       kNoProfile, {.method = "FitCollectives"},
-      [query = *std::move(query)](StopCheck stop) -> absl::StatusOr<FitCollectivesAnswer> {
+      [query = *std::move(query)](StopCheck stop,
+                                  const ComputingMeans*) -> absl::StatusOr<FitCollectivesAnswer> {
         absl::StatusOr<CollectiveFit> fit = stepcast::FitCollectives(query, stop);
         if (!fit.ok()) return fit.status();
         return FitCollectivesAnswer{.answer = *std::move(fit), .context = {}};
@@ -367,7 +372,8 @@ absl::StatusOr<Computation<FitContentionAnswer>> PredictionHandler::FitContentio
   if (absl::Status status = CheckMeasurements(call.draft); !status.ok()) return status;
   return Computation<FitContentionAnswer>(
       kNoProfile, {.method = "FitContention"},
-      [measured = std::move(call.draft)](StopCheck stop) -> absl::StatusOr<FitContentionAnswer> {
+      [measured = std::move(call.draft)](
+          StopCheck stop, const ComputingMeans*) -> absl::StatusOr<FitContentionAnswer> {
         absl::StatusOr<ContentionFit> fit = stepcast::FitContention(measured, stop);
         if (!fit.ok()) return fit.status();
         FitContentionAnswer answer{.answer = *std::move(fit),
@@ -400,7 +406,8 @@ absl::StatusOr<Computation<FitRunsAnswer>> PredictionHandler::FitRuns(FitRunsCal
   if (!checked.ok()) return checked;
   return Computation<FitRunsAnswer>(
       kNoProfile, {.method = "FitRuns"},
-      [fit = *std::move(fit)](StopCheck) mutable -> absl::StatusOr<FitRunsAnswer> {
+      [fit = *std::move(fit)](StopCheck,
+                              const ComputingMeans*) mutable -> absl::StatusOr<FitRunsAnswer> {
         return FitRunsAnswer{.answer = std::move(fit), .context = {}};
       });
 }

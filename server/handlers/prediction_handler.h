@@ -37,6 +37,12 @@
 
 namespace stepcast::server {
 
+// What a computation is made with.
+struct ComputingMeans {
+  const Executor& executor;
+  RunMemory* runs = nullptr;  // null: no run is kept
+};
+
 // A computation: the rest of a request that has been checked.
 //
 // Keeps its profile alive; may be run on any thread, once.
@@ -44,13 +50,16 @@ namespace stepcast::server {
 template <typename Answer>
 class Computation {
  public:
-  using Run = absl::AnyInvocable<absl::StatusOr<Answer>(StopCheck) &&>;
+  using Run = absl::AnyInvocable<absl::StatusOr<Answer>(StopCheck, const ComputingMeans*) &&>;
 
   // `content`: see below.
   Computation(std::string content, ExpectedWork work, Run run)
       : content_(std::move(content)), work_(std::move(work)), run_(std::move(run)) {}
 
-  absl::StatusOr<Answer> operator()(StopCheck stop) && { return std::move(run_)(stop); }
+  // `means`, in place of the handler's own.
+  absl::StatusOr<Answer> operator()(StopCheck stop, const ComputingMeans* means = nullptr) && {
+    return std::move(run_)(stop, means);
+  }
 
   // Digests of the profiles it computes with: with the same ones, an equal request of the same
   // method has the same answer. Empty where it must not be shared, because it says what a profile's
@@ -113,6 +122,8 @@ class PredictionHandler {
 
   // Changes whenever what a profile's name stands for may have changed (ProfileStore::Generation).
   uint64_t ProfilesGeneration() const { return environment_.store.Generation(); }
+  // On which computations run.
+  const Executor& executor() const { return environment_.executor; }
 
  private:
   struct Subject;
@@ -148,6 +159,7 @@ class PredictionHandler {
   absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query,
                                            Names names, JobDigests& digests) const;
 
+  ComputingMeans means() const { return {environment_.executor, environment_.runs}; }
   // For one computation.
   EngineRun RunOf(const SimulatedWork& work, const SimulationOptions& options,
                   const std::string& digest) const;

@@ -31,6 +31,7 @@ inline constexpr char kStoreDiskBytes[] = "stepcast_store_disk_bytes";
 
 inline constexpr char kOperations[] = "stepcast_operations";
 inline constexpr char kOperationQueueAge[] = "stepcast_operation_queue_age_seconds";
+inline constexpr char kOperationShards[] = "stepcast_operation_shards";
 inline constexpr char kOperationAttempts[] = "stepcast_operation_attempts_total";
 inline constexpr char kOperationAttemptsEnded[] = "stepcast_operation_attempts_ended_total";
 

@@ -76,6 +76,8 @@ namespace {
 // By OperationState.
 constexpr const char* kStateNames[kOperationStates] = {"queued", "running",   "succeeded",
                                                        "failed", "cancelled", "exhausted"};
+constexpr char kWaiting[] = "waiting";
+constexpr char kTaken[] = "taken";
 
 }  // namespace
 
@@ -90,6 +92,11 @@ OperationMetrics::OperationMetrics(prometheus::Registry& registry)
               .Help("How long the operation that waits the longest has waited; 0: none does.")
               .Register(registry)
               .Add({})),
+      shards_(prometheus::BuildGauge()
+                  .Name(metric::kOperationShards)
+                  .Help("Parts of operations that run, which any replica on the store may make: "
+                        "nobody has taken those that wait.")
+                  .Register(registry)),
       attempts_(prometheus::BuildCounter()
                     .Name(metric::kOperationAttempts)
                     .Help("Operations this replica has begun to compute.")
@@ -100,6 +107,7 @@ OperationMetrics::OperationMetrics(prometheus::Registry& registry)
                           .Help("What became of those it has begun.")
                           .Register(registry)) {
   for (const char* state : kStateNames) operations_.Add({{"state", state}});
+  for (const char* state : {kWaiting, kTaken}) shards_.Add({{"state", state}});
   for (const std::string_view outcome : kAttemptOutcomes)
     attempts_ended_.Add({{"outcome", std::string(outcome)}});
 }
@@ -110,7 +118,13 @@ void OperationMetrics::OnAttemptEnd(std::string_view outcome) {
   attempts_ended_.Add({{"outcome", std::string(outcome)}}).Increment();
 }
 
-void OperationMetrics::Refresh(OperationStore& store) {
+void OperationMetrics::Refresh(OperationStore& store, ShardStore* shards) {
+  if (shards != nullptr) {
+    if (const absl::StatusOr<ShardCounts> counts = shards->CountShards(); counts.ok()) {
+      shards_.Add({{"state", kWaiting}}).Set(static_cast<double>(counts->waiting));
+      shards_.Add({{"state", kTaken}}).Set(static_cast<double>(counts->open - counts->waiting));
+    }
+  }
   const absl::StatusOr<OperationCounts> counts = store.Count();
   if (!counts.ok()) return;
   for (int state = 0; state < kOperationStates; ++state) {

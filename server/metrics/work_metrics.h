@@ -17,6 +17,7 @@
 #include "server/jobs/job_pool.h"
 #include "server/operations/operation_runner.h"
 #include "server/store/operation_store.h"
+#include "server/store/shard_store.h"
 
 namespace stepcast::server {
 
@@ -52,12 +53,13 @@ class OperationMetrics final : public OperationObserver {
   void OnAttemptEnd(std::string_view outcome) override;
 
   // Asks the store, which all replicas share; keeps the old numbers where it fails. To be called
-  // before metrics are read.
-  void Refresh(OperationStore& store);
+  // before metrics are read. Null `shards`: no other replica is on the store.
+  void Refresh(OperationStore& store, ShardStore* shards);
 
  private:
   prometheus::Family<prometheus::Gauge>& operations_;
   prometheus::Gauge& queue_age_;
+  prometheus::Family<prometheus::Gauge>& shards_;
   prometheus::Counter& attempts_;
   prometheus::Family<prometheus::Counter>& attempts_ended_;
 };

@@ -108,11 +108,11 @@ bool OperationRunner::CollectNews() {
 }
 
 void OperationRunner::Beat(Attempt& attempt, int64_t now_ns) {
-  const absl::StatusOr<HeartbeatAnswer> answer =
-      environment_.store.Heartbeat(attempt.key, attempt.progress, options_.lease_ns);
+  const absl::StatusOr<HeartbeatAnswer> answer = BeatOf(attempt);
   // While the store is away nobody else can take it either, so the work goes on; and if somebody
   // has, the next answer says so.
-  attempt.next_beat_ns = now_ns + (answer.ok() ? options_.lease_ns / 3 : options_.poll_ns);
+  attempt.next_beat_ns =
+      now_ns + (answer.ok() && !attempt.helps ? options_.lease_ns / 3 : options_.poll_ns);
   if (!answer.ok() || *answer == HeartbeatAnswer::kGoOn) return;
   if (*answer == HeartbeatAnswer::kCancelled) {
     attempt.stop.Cancel();
@@ -121,7 +121,25 @@ void OperationRunner::Beat(Attempt& attempt, int64_t now_ns) {
   }
 }
 
+absl::StatusOr<HeartbeatAnswer> OperationRunner::BeatOf(Attempt& attempt) {
+  if (!attempt.helps) {
+    return environment_.store.Heartbeat(
+        attempt.key, {.done = attempt.progress.done, .expected = attempt.progress.expected},
+        options_.lease_ns);
+  }
+  const absl::StatusOr<StoredOperation> operation = environment_.store.Get(attempt.key.id);
+  if (absl::IsNotFound(operation.status())) return HeartbeatAnswer::kLost;
+  if (!operation.ok()) return operation.status();
+  const bool runs = operation->record.state == OperationState::kRunning;
+  return runs && !operation->record.cancel_requested ? HeartbeatAnswer::kGoOn
+                                                     : HeartbeatAnswer::kLost;
+}
+
 bool OperationRunner::Settle(Attempt& attempt) {
+  if (attempt.helps) {
+    environment_.observer.OnAttemptEnd("helped");
+    return true;
+  }
   if (!attempt.is_refused && (attempt.outcome->ok() || !attempt.is_leaving))
     return SettleFinished(attempt);
   const absl::Status released = environment_.store.Release(attempt.key);
@@ -168,12 +186,21 @@ void OperationRunner::StopAll() {
 void OperationRunner::TakeWhatFits(int64_t now_ns) {
   while (MayTake(now_ns) && TakeOne(now_ns)) {
   }
+  if (environment_.shards != nullptr && Count(true) < options_.max_running &&
+      environment_.has_capacity())
+    HelpOne(now_ns);
+}
+
+int OperationRunner::Count(bool helps) const {
+  return static_cast<int>(
+      std::count_if(running_.begin(), running_.end(),
+                    [&](const AttemptPointer& attempt) { return attempt->helps == helps; }));
 }
 
 bool OperationRunner::MayTake(int64_t now_ns) {
-  if (running_.size() >= static_cast<size_t>(options_.max_running)) return false;
+  if (Count(false) >= options_.max_running) return false;
   if (environment_.has_capacity()) return true;
-  return running_.empty() && now_ns - last_taken_ns_ >= options_.patience_ns;
+  return Count(false) == 0 && now_ns - last_taken_ns_ >= options_.patience_ns;
 }
 
 bool OperationRunner::TakeOne(int64_t now_ns) {
@@ -187,11 +214,28 @@ bool OperationRunner::TakeOne(int64_t now_ns) {
       std::make_shared<Attempt>(OperationAttempt{.id = operation.record.id,
                                                  .replica = options_.replica,
                                                  .number = operation.record.attempts},
-                                environment_.clock);
+                                /*helping=*/false, environment_.clock);
   attempt->next_beat_ns = now_ns + options_.lease_ns / 3;
   running_.push_back(attempt);
   Begin(attempt, std::move(operation.request));
   return true;
+}
+
+void OperationRunner::HelpOne(int64_t now_ns) {
+  absl::StatusOr<std::optional<ShardStore::Shared>> shared =
+      environment_.shards->FindToHelp(options_.replica);
+  if (!shared.ok() || !shared->has_value()) return;
+  const std::string& id = (*shared)->operation;
+  const bool is_known =
+      std::any_of(running_.begin(), running_.end(),
+                  [&](const AttemptPointer& attempt) { return attempt->key.id == id; });
+  if (is_known) return;
+  const auto attempt =
+      std::make_shared<Attempt>(OperationAttempt{.id = id, .replica = options_.replica},
+                                /*helping=*/true, environment_.clock);
+  attempt->next_beat_ns = now_ns + options_.poll_ns;
+  running_.push_back(attempt);
+  Begin(attempt, std::move((*shared)->request));
 }
 
 void OperationRunner::Begin(const AttemptPointer& attempt, std::string request) {
@@ -215,7 +259,10 @@ void OperationRunner::Compute(const AttemptPointer& attempt, OperationWork work)
         const absl::Status go_on = attempt->stop.Check();
         if (go_on.ok()) {
           attempt->outcome =
-              std::move(work)([&] { return attempt->stop.Check(); }, attempt->progress);
+              std::move(work)([&] { return attempt->stop.Check(); }, attempt->progress,
+                              {.operation = attempt->key.id,
+                               .shards = environment_.shards,
+                               .helps = attempt->helps});
         } else {
           attempt->outcome = go_on;
         }

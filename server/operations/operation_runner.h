@@ -5,8 +5,10 @@
 // slow store holds none of their threads. Calls go first: an operation is taken when a thread for
 // computing is idle; only one that is due longer than the patience says is taken all the same. A
 // replica that dies is known by its lease: another begins anew. One that leaves gives back what it
-// has, for another to take at once. Threads: Tick is called by one thread at a time; the rest is
-// safe. Lifetime: borrows all it is given, and outlives its jobs once HasLeft.
+// has, for another to take at once. With nothing to take, a replica helps with an operation that
+// another has, as long as that has shards nobody has taken. Threads: Tick is called by one thread
+// at a time; the rest is safe. Lifetime: borrows all it is given, and outlives its jobs once
+// HasLeft.
 #pragma once
 
 #include <atomic>
@@ -27,13 +29,29 @@
 #include "server/jobs/cancellation.h"
 #include "server/jobs/job_pool.h"
 #include "server/store/operation_store.h"
+#include "server/store/shard_store.h"
 
 namespace stepcast::server {
 
+// What an attempt is part of: a computation that this replica makes alone, or one whose parts it
+// shares with others.
+struct OperationShare {
+  std::string operation;
+  ShardStore* shards = nullptr;  // null: it makes it alone
+  bool helps = false;            // another replica has the operation, and brings its end
+};
+
+// How far an attempt is. Threads: safe.
+struct AttemptProgress {
+  std::atomic<int64_t> done{0};
+  std::atomic<int64_t> expected{0};
+};
+
 // The rest of a request that has been checked: gives the bytes of its response, and says meanwhile
 // how far it is.
-using OperationWork = absl::AnyInvocable<absl::StatusOr<std::string>(
-                                             StopCheck stop, std::atomic<int64_t>& progress) &&>;
+using OperationWork =
+    absl::AnyInvocable<absl::StatusOr<std::string>(StopCheck stop, AttemptProgress& progress,
+                                                   const OperationShare& share) &&>;
 
 // An observer of attempts. For metrics.
 // Threads: that of Tick.
@@ -46,13 +64,13 @@ class OperationObserver {
 };
 
 // lost: another has it, or it was deleted. released: for another to take. retried: it met what may
-// pass, and is begun again when its lease has run out.
-inline constexpr std::string_view kAttemptOutcomes[] = {"succeeded", "failed",   "cancelled",
-                                                        "lost",      "released", "retried"};
+// pass, and is begun again when its lease has run out. helped: it was another replica's.
+inline constexpr std::string_view kAttemptOutcomes[] = {"succeeded", "failed",  "cancelled", "lost",
+                                                        "released",  "retried", "helped"};
 
 struct OperationRunnerOptions {
-  std::string replica;                             // no other replica on the store has this name
-  int max_running = 1;                             // at one time; 0: takes none
+  std::string replica;  // no other replica on the store has this name
+  int max_running = 1;  // at one time, and helps with as many; 0: takes none
   int64_t lease_ns = int64_t{15} * 1'000'000'000;  // renewed at a third
   int64_t patience_ns = int64_t{10} * 1'000'000'000;
   int64_t poll_ns =
@@ -62,6 +80,7 @@ struct OperationRunnerOptions {
 
 struct OperationRunnerEnvironment {
   OperationStore& store;
+  ShardStore* shards;  // null: no other replica is on the store
   JobPool& checking;
   JobPool& computing;  // of nothing else: a computation may take hours
   const Clock& clock;
@@ -95,11 +114,13 @@ class OperationRunner {
  private:
   // One attempt of this replica. Shared with its job.
   struct Attempt {
-    Attempt(OperationAttempt taken, const Clock& clock) : key(std::move(taken)), stop(clock) {}
+    Attempt(OperationAttempt taken, bool helping, const Clock& clock)
+        : key(std::move(taken)), helps(helping), stop(clock) {}
 
     const OperationAttempt key;
+    const bool helps;  // the number is none then
     Cancellation stop;
-    std::atomic<int64_t> progress{0};
+    AttemptProgress progress;
     bool is_refused = false;  // by a pool: it has not been computed
     std::optional<absl::StatusOr<std::string>>
         outcome;  // written by the job before it puts the attempt into ended_, then only by Tick
@@ -112,14 +133,18 @@ class OperationRunner {
   // True if it is to leave.
   bool CollectNews();
   void Beat(Attempt& attempt, int64_t now_ns);
+  absl::StatusOr<HeartbeatAnswer> BeatOf(Attempt& attempt);
   // True if it is settled: nothing is left to be done for it.
   bool Settle(Attempt& attempt);
   bool SettleFinished(Attempt& attempt);
   void StopAll();
   void TakeWhatFits(int64_t now_ns);
   bool MayTake(int64_t now_ns);
+  // Of those that this replica has, or helps with.
+  int Count(bool helps) const;
   // False: there is none.
   bool TakeOne(int64_t now_ns);
+  void HelpOne(int64_t now_ns);
   void Begin(const AttemptPointer& attempt, std::string request);
   void Compute(const AttemptPointer& attempt, OperationWork work);
   void Refuse(const AttemptPointer& attempt);

@@ -1,6 +1,8 @@
 #include "server/rpc/job_computation.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "server/convert/known_fields.h"
 #include "server/convert/operation_convert.h"
 #include "server/handlers/expected_work.h"
+#include "server/handlers/shared_work.h"
 #include "server/methods/prediction_methods.h"
 #include "stepcast/v1/job_service.pb.h"
 
@@ -28,8 +31,8 @@ absl::Status TooLong(double max_seconds) {
 // The reply of `computation`, serialised.
 template <typename Answer>
 absl::StatusOr<std::string> ReplyOf(Computation<Answer> computation, const WorkProgress& done,
-                                    StopCheck stop) {
-  const absl::StatusOr<Answer> answer = std::move(computation)(stop);
+                                    StopCheck stop, const ComputingMeans* means) {
+  const absl::StatusOr<Answer> answer = std::move(computation)(stop, means);
   if (!answer.ok()) return done.Explain(answer.status());
   std::string reply;
   if (!ToWire(*answer).SerializeToString(&reply)) {
@@ -43,17 +46,31 @@ template <typename Answer>
 absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computation,
                                      const JobComputationOptions& options) {
   if (!computation.ok()) return computation.status();
-  return OperationWork([todo = *std::move(computation), &clock = options.clock,
-                        max_seconds = options.max_seconds](StopCheck stop,
-                                                           std::atomic<int64_t>& progress) mutable {
+  return OperationWork([todo = *std::move(computation), &executor = options.handler.executor(),
+                        &clock = options.clock, max_seconds = options.max_seconds](
+                           StopCheck stop, AttemptProgress& progress,
+                           const OperationShare& share) mutable -> absl::StatusOr<std::string> {
     const int64_t end_ns = clock.MonotonicNs() + static_cast<int64_t>(max_seconds * kNsPerSecond);
     WorkProgress done(todo.work(), clock, Remedy::kAskForLess);
+    progress.expected = done.expected();
+    std::optional<SharedWork> shared;
     const auto stop_or_end = [&] {
       done.Count();
-      progress.fetch_add(kStopCheckInterval, std::memory_order_relaxed);
+      progress.done = done.done() + (shared.has_value() ? shared->foreign_operations() : 0);
+      progress.expected = std::max(progress.expected.load(), progress.done.load());
+      if (shared.has_value() && shared->IsOver())
+        return absl::AbortedError("the operation does not run any more");
       return clock.MonotonicNs() < end_ns ? stop() : TooLong(max_seconds);
     };
-    return ReplyOf(std::move(todo), done, stop_or_end);
+    // What a time budget cuts short depends on who else takes part.
+    if (share.shards == nullptr || todo.work().most_seconds > 0)
+      return ReplyOf(std::move(todo), done, stop_or_end, nullptr);
+    shared.emplace(
+        SharedWork::Environment{
+            .store = *share.shards, .executor = executor, .clock = clock, .stop = stop_or_end},
+        share.operation, share.helps);
+    const ComputingMeans means{*shared, &*shared};
+    return ReplyOf(std::move(todo), done, stop_or_end, &means);
   });
 }
 

@@ -65,7 +65,7 @@ absl::StatusOr<std::optional<ClaimedOperation>> MemoryOperationStore::Claim(
 }
 
 absl::StatusOr<HeartbeatAnswer> MemoryOperationStore::Heartbeat(const OperationAttempt& attempt,
-                                                                int64_t progress,
+                                                                const OperationProgress& progress,
                                                                 int64_t lease_ns) {
   MutexLock lock(mutex_);
   const auto found = operations_.find(attempt.id);

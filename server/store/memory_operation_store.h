@@ -26,7 +26,8 @@ class MemoryOperationStore final : public OperationStore {
   absl::StatusOr<StoredOperation> Get(const std::string& id) override;
   absl::StatusOr<OperationPage> List(const OperationQuery& query) override;
   absl::StatusOr<std::optional<ClaimedOperation>> Claim(const OperationClaim& claim) override;
-  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress,
+  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt,
+                                            const OperationProgress& progress,
                                             int64_t lease_ns) override;
   absl::Status Finish(const OperationAttempt& attempt, const OperationResult& result) override;
   absl::Status Release(const OperationAttempt& attempt) override;

@@ -110,10 +110,11 @@ bool TakeOrEnd(OperationRecord& record, const OperationClaim& claim, const Opera
   return true;
 }
 
-HeartbeatAnswer Renew(OperationRecord& record, const OperationAttempt& attempt, int64_t progress,
-                      int64_t lease_until_ns) {
+HeartbeatAnswer Renew(OperationRecord& record, const OperationAttempt& attempt,
+                      const OperationProgress& progress, int64_t lease_until_ns) {
   if (!IsPresent(record, attempt)) return HeartbeatAnswer::kLost;
-  record.progress = progress;
+  record.progress = progress.done;
+  record.expected = progress.expected;
   record.lease_until_ns = lease_until_ns;
   return record.cancel_requested ? HeartbeatAnswer::kCancelled : HeartbeatAnswer::kGoOn;
 }

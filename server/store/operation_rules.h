@@ -39,8 +39,8 @@ bool TakeOrEnd(OperationRecord& record, const OperationClaim& claim, const Opera
                const OperationTime& now);
 
 // Changes the record unless the answer is kLost.
-HeartbeatAnswer Renew(OperationRecord& record, const OperationAttempt& attempt, int64_t progress,
-                      int64_t lease_until_ns);
+HeartbeatAnswer Renew(OperationRecord& record, const OperationAttempt& attempt,
+                      const OperationProgress& progress, int64_t lease_until_ns);
 
 // OK: the record may have changed. True: the result is its result; false: there is none, or the
 // first one stays.

@@ -60,6 +60,7 @@ struct OperationRecord {
   std::string replica;         // that has the present attempt, or ended it
   int64_t lease_until_ns = 0;  // on the store's clock for leases; while running
   int64_t progress = 0;        // as the present attempt last said
+  int64_t expected = 0;        // of the whole, as the last attempt expects; 0: not known
   bool cancel_requested = false;
   int64_t create_time_ns = 0;  // since the Unix epoch, as the next two
   int64_t start_time_ns = 0;   // of the present or last attempt
@@ -117,6 +118,12 @@ enum class HeartbeatAnswer : uint8_t {
   kLost,       // done, deleted, or another's
 };
 
+// Of operations that are simulated.
+struct OperationProgress {
+  int64_t done = 0;
+  int64_t expected = 0;  // in all; 0: not known
+};
+
 struct OperationResult {
   bool is_error = false;
   std::string bytes;
@@ -145,7 +152,8 @@ class OperationStore {
   virtual absl::StatusOr<std::optional<ClaimedOperation>> Claim(const OperationClaim& claim) = 0;
   // Renews the lease of the present attempt, even one that has run out and was not taken since.
   virtual absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt,
-                                                    int64_t progress, int64_t lease_ns) = 0;
+                                                    const OperationProgress& progress,
+                                                    int64_t lease_ns) = 0;
   // Ends the operation: with CANCELLED if that was asked for, else with `result`. Repeated by the
   // attempt that ended it, OK, and the first end stays. ABORTED, reason OPERATION_LOST, if the
   // attempt is not the present one.

@@ -10,7 +10,7 @@ namespace {
 #define STEPCAST_OPERATION                                                              \
   "id, method, owner, request_id, request_digest, state, attempts, released, replica, " \
   "lease_until_ns, progress, cancel_requested, "                                        \
-  "create_time_ns, start_time_ns, end_time_ns"
+  "create_time_ns, start_time_ns, end_time_ns, expected"
 
 constexpr char kLockOperation[] =
     "SELECT " STEPCAST_OPERATION
@@ -36,9 +36,9 @@ constexpr char kPostgresListOperations[] =
     "$1 ORDER BY id LIMIT $2 + 1) AS page) AS sums "
     "LEFT JOIN stepcast_operation_bytes ON operation = id AND state > 1 AND (place = 1 OR "
     "bytes_before <= $3) ORDER BY id";
-constexpr int kTimeColumn = 15;
-constexpr int kBytesColumn = 15;
-constexpr int kBytesBeforeColumn = 16;
+constexpr int kTimeColumn = 16;
+constexpr int kBytesColumn = 16;
+constexpr int kBytesBeforeColumn = 17;
 
 // One start at a time; the number is "STPC" and one more.
 constexpr char kLockStarts[] = "SELECT pg_advisory_xact_lock(1398034500)";
@@ -62,6 +62,7 @@ OperationRecord RecordAt(const PostgresResult& result, int row) {
   record.create_time_ns = result.Integer(row, 12);
   record.start_time_ns = result.Integer(row, 13);
   record.end_time_ns = result.Integer(row, 14);
+  record.expected = result.Integer(row, 15);
   return record;
 }
 
@@ -175,11 +176,12 @@ absl::Status InsertOperation(PostgresConnection& connection, const OperationReco
   row.Integer(record.create_time_ns)
       .Integer(record.start_time_ns)
       .Integer(record.end_time_ns)
-      .Integer(static_cast<int64_t>(request.size()));
+      .Integer(static_cast<int64_t>(request.size()))
+      .Integer(record.expected);
   absl::Status inserted = connection
                               .Run(
                                   "INSERT INTO stepcast_operations VALUES ($1, $2, $3, $4, $5, $6, "
-                                  "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+                                  "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
                                   row)
                               .status();
   if (!inserted.ok()) return inserted;
@@ -198,12 +200,13 @@ absl::Status UpdateOperation(PostgresConnection& connection, const OperationReco
   row.Integer(record.lease_until_ns)
       .Integer(record.progress)
       .Integer(record.cancel_requested ? 1 : 0);
-  row.Integer(record.start_time_ns).Integer(record.end_time_ns);
+  row.Integer(record.start_time_ns).Integer(record.end_time_ns).Integer(record.expected);
   return connection
       .Run(
           "UPDATE stepcast_operations SET state = $2, attempts = $3, released = $4, replica = $5, "
           "lease_until_ns = $6, progress = $7, "
-          "cancel_requested = $8, start_time_ns = $9, end_time_ns = $10 WHERE id = $1",
+          "cancel_requested = $8, start_time_ns = $9, end_time_ns = $10, expected = $11 WHERE id = "
+          "$1",
           row)
       .status();
 }

@@ -116,7 +116,7 @@ absl::StatusOr<OperationRecord> PostgresOperationStore::Update(const std::string
 }
 
 absl::StatusOr<HeartbeatAnswer> PostgresOperationStore::Heartbeat(const OperationAttempt& attempt,
-                                                                  int64_t progress,
+                                                                  const OperationProgress& progress,
                                                                   int64_t lease_ns) {
   HeartbeatAnswer answer = HeartbeatAnswer::kLost;
   const absl::StatusOr<OperationRecord> record =

@@ -142,8 +142,40 @@ ALTER TABLE stepcast_profiles ADD COLUMN update_time_ns bigint NOT NULL DEFAULT 
 ALTER TABLE stepcast_requests ADD COLUMN update_time_ns bigint NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kPostgresMigrations[] = {kPostgresVersion1, kPostgresVersion2,
-                                               kPostgresVersion3, kPostgresVersion4};
+// Loops of operations that run, and their shards; taken_ns 0: nobody has; bytes: it is finished.
+// They go with their operation, and with its end.
+constexpr char kPostgresVersion5[] = R"sql(
+ALTER TABLE stepcast_operations ADD COLUMN expected bigint NOT NULL DEFAULT 0;
+CREATE TABLE stepcast_loops (
+  operation bytea NOT NULL REFERENCES stepcast_operations ON DELETE CASCADE,
+  loop bigint NOT NULL,
+  first bigint NOT NULL,
+  count bigint NOT NULL,
+  shards bigint NOT NULL,
+  PRIMARY KEY (operation, loop)
+);
+CREATE TABLE stepcast_shards (
+  operation bytea NOT NULL,
+  loop bigint NOT NULL,
+  shard bigint NOT NULL,
+  taken_ns bigint NOT NULL,
+  bytes bytea,
+  PRIMARY KEY (operation, loop, shard),
+  FOREIGN KEY (operation, loop) REFERENCES stepcast_loops ON DELETE CASCADE
+);
+ALTER TABLE stepcast_shards ALTER COLUMN bytes SET STORAGE EXTERNAL;
+CREATE INDEX stepcast_shards_open ON stepcast_shards (operation) WHERE bytes IS NULL;
+CREATE FUNCTION stepcast_operation_ended() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM stepcast_loops WHERE operation = new.id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER stepcast_operation_ended AFTER UPDATE OF state ON stepcast_operations FOR EACH ROW
+  WHEN (new.state > 1 AND old.state <= 1) EXECUTE FUNCTION stepcast_operation_ended();
+)sql";
+
+constexpr const char* kPostgresMigrations[] = {
+    kPostgresVersion1, kPostgresVersion2, kPostgresVersion3, kPostgresVersion4, kPostgresVersion5};
 
 // One at a time in a database; the number is "STPC".
 constexpr char kLock[] = "SELECT pg_advisory_xact_lock(1398034499)";

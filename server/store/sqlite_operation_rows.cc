@@ -11,7 +11,7 @@ namespace {
 #define STEPCAST_SELECT_OPERATIONS                                                             \
   "SELECT id, method, owner, request_id, request_digest, state, attempts, released, replica, " \
   "lease_until_ns, progress, cancel_requested, "                                               \
-  "create_time_ns, start_time_ns, end_time_ns, byte_count FROM operations "
+  "create_time_ns, start_time_ns, end_time_ns, byte_count, expected FROM operations "
 
 constexpr char kFindOperation[] = STEPCAST_SELECT_OPERATIONS "WHERE id = ?";
 constexpr char kSqliteFindOfRequest[] =
@@ -25,6 +25,7 @@ constexpr char kSqliteListOperations[] = STEPCAST_SELECT_OPERATIONS "WHERE id > 
 #undef STEPCAST_SELECT_OPERATIONS
 
 constexpr int kByteCountColumn = 15;
+constexpr int kExpectedColumn = 16;
 
 OperationRecord RecordAt(const SqliteStatement& row) {
   OperationRecord record;
@@ -45,6 +46,7 @@ OperationRecord RecordAt(const SqliteStatement& row) {
   record.create_time_ns = row.IntegerAt(12);
   record.start_time_ns = row.IntegerAt(13);
   record.end_time_ns = row.IntegerAt(14);
+  record.expected = row.IntegerAt(kExpectedColumn);
   return record;
 }
 
@@ -111,7 +113,7 @@ absl::Status InsertOperation(SqliteConnection& connection, const OperationRecord
                              const std::string& request) {
   {
     SqliteStatement insert = connection.Use(
-        "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     insert.Text(record.id)
         .Text(record.method)
         .Text(record.owner)
@@ -125,9 +127,8 @@ absl::Status InsertOperation(SqliteConnection& connection, const OperationRecord
         .Integer(record.progress)
         .Integer(record.cancel_requested ? 1 : 0);
     insert.Integer(record.create_time_ns).Integer(record.start_time_ns).Integer(record.end_time_ns);
-    if (absl::Status status = insert.Integer(static_cast<int64_t>(request.size())).Run();
-        !status.ok())
-      return status;
+    insert.Integer(static_cast<int64_t>(request.size())).Integer(record.expected);
+    if (absl::Status status = insert.Run(); !status.ok()) return status;
   }
   return connection.Use("INSERT INTO operation_bytes VALUES (?, ?)")
       .Text(record.id)
@@ -139,7 +140,7 @@ absl::Status UpdateOperation(SqliteConnection& connection, const OperationRecord
   SqliteStatement update = connection.Use(
       "UPDATE operations SET state = ?, attempts = ?, released = ?, replica = ?, lease_until_ns = "
       "?, progress = ?, cancel_requested = ?, "
-      "start_time_ns = ?, end_time_ns = ? WHERE id = ?");
+      "start_time_ns = ?, end_time_ns = ?, expected = ? WHERE id = ?");
   update.Integer(static_cast<int64_t>(record.state))
       .Integer(record.attempts)
       .Integer(record.released)
@@ -147,7 +148,8 @@ absl::Status UpdateOperation(SqliteConnection& connection, const OperationRecord
   update.Integer(record.lease_until_ns)
       .Integer(record.progress)
       .Integer(record.cancel_requested ? 1 : 0);
-  return update.Integer(record.start_time_ns).Integer(record.end_time_ns).Text(record.id).Run();
+  update.Integer(record.start_time_ns).Integer(record.end_time_ns).Integer(record.expected);
+  return update.Text(record.id).Run();
 }
 
 absl::Status ReplaceOperationBytes(SqliteConnection& connection, const std::string& id,

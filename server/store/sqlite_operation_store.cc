@@ -131,7 +131,7 @@ absl::StatusOr<OperationRecord> SqliteOperationStore::UpdateOn(SqliteDatabase::W
 }
 
 absl::StatusOr<HeartbeatAnswer> SqliteOperationStore::Heartbeat(const OperationAttempt& attempt,
-                                                                int64_t progress,
+                                                                const OperationProgress& progress,
                                                                 int64_t lease_ns) {
   HeartbeatAnswer answer = HeartbeatAnswer::kLost;
   const absl::StatusOr<OperationRecord> record =

@@ -124,8 +124,12 @@ UPDATE profiles SET update_time_ns = create_time_ns;
 UPDATE requests SET update_time_ns = create_time_ns;
 )sql";
 
+constexpr char kSqliteVersion5[] = R"sql(
+ALTER TABLE operations ADD COLUMN expected INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 constexpr const char* kSqliteMigrations[] = {kSqliteVersion1, kSqliteVersion2, kSqliteVersion3,
-                                             kSqliteVersion4};
+                                             kSqliteVersion4, kSqliteVersion5};
 static_assert(std::size(kSqliteMigrations) == kSchemaVersion);
 
 absl::Status TooNewForSqlite(int64_t version, size_t known) {

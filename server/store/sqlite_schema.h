@@ -13,7 +13,7 @@ namespace stepcast::server {
 inline constexpr int kSqliteApplicationId = 0x53545043;
 // The version that this program writes; in PRAGMA user_version. Version n is what the first n
 // migrations make.
-inline constexpr int kSchemaVersion = 4;
+inline constexpr int kSchemaVersion = 5;
 
 // Scripts, each of which leads from the version that is its index to the next. Append only: a
 // released one never changes.

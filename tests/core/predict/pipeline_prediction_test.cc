@@ -17,6 +17,7 @@
 #include "core/model/training_graph.h"
 #include "core/predict/pipeline_job.h"
 #include "core/predict/throughput.h"
+#include "tests/core/predict/kept_runs.h"
 
 namespace stepcast::pipeline_prediction_test {
 namespace {
@@ -407,6 +408,50 @@ TEST(PipelinePredictionTest, ARingIsNoFasterOnFasterLinksBetweenStages) {
                     PredictThroughput(profile, *query, NeverStop)->predictions[0].steps_per_second);
   }
   EXPECT_NEAR(steps[0], steps[1], 1e-9);
+}
+
+// Every prediction of several jobs, each asked for twice.
+TEST(PipelineMemoryTest, AMemoryChangesNothingButTheRunsMade) {
+  class Counter final : public RunCounter {
+   public:
+    void Add(int64_t simulated_operations) override { operations += simulated_operations; }
+    int64_t operations = 0;
+  };
+  testing::KeptRuns memory;
+  for (int call = 0; call < 2; ++call) {
+    for (const int32_t stages : {2, 4}) {
+      for (const int32_t workers : {1, 3}) {
+        for (const StepSource source : {StepSource::kModelled, StepSource::kAsRecorded}) {
+          const Profile profile = Stages(stages);
+          ScenarioDraft scenario{.workers = workers,
+                                 .pipeline = PipelineDraft{.stages = stages, .micro_batches = 6}};
+          scenario.communication = AllReduceDraft{.latency_seconds = 0};
+          ThroughputDraft draft{.scenarios = {scenario}};
+          draft.options.step_variation = source;
+          const ThroughputQuery query = ResolveThroughput(profile, draft).value();
+          Counter counter;
+          const ThroughputAnswer with = PredictThroughput(profile, query, NeverStop, InOrder(),
+                                                          {.memory = &memory,
+                                                           .profile_digest = std::to_string(stages),
+                                                           .counter = &counter})
+                                            .value();
+          const ThroughputAnswer without = PredictThroughput(profile, query, NeverStop).value();
+          const Prediction& one = with.predictions[0];
+          const Prediction& other = without.predictions[0];
+          EXPECT_EQ(one.examples_per_second, other.examples_per_second);
+          EXPECT_EQ(one.run_interval.lower, other.run_interval.lower);
+          EXPECT_EQ(one.step_time.p95, other.step_time.p95);
+          EXPECT_EQ(one.speedup, other.speedup);
+          EXPECT_EQ(one.completions, other.completions);
+          EXPECT_EQ(with.simulation.simulated_operations, without.simulation.simulated_operations);
+          if (call == 1)
+            EXPECT_EQ(counter.operations, 0);
+          else
+            EXPECT_EQ(counter.operations, with.simulation.simulated_operations);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "server/base/clock.h"
 #include "server/methods/prediction_methods.h"
 #include "server/store/memory_operation_store.h"
+#include "tests/server/store/shard_board.h"
 
 namespace stepcast::server::work_metrics_test {
 namespace {
@@ -53,10 +54,19 @@ TEST_F(OperationMetricsTest, EveryStateIsCountedAndTheOldestInTheQueueHasItsAge)
     clock_.Advance(1'000'000'000);
   }
   ASSERT_TRUE(store_.Claim({.replica = "r", .lease_ns = 1})->has_value());
-  metrics_.Refresh(store_);
+  metrics_.Refresh(store_, nullptr);
   EXPECT_THAT(Text(), HasSubstr("stepcast_operations{state=\"queued\"} 2\n"));
   EXPECT_THAT(Text(), HasSubstr("stepcast_operations{state=\"running\"} 1\n"));
   EXPECT_THAT(Text(), HasSubstr("stepcast_operation_queue_age_seconds 2\n"));
+}
+
+TEST_F(OperationMetricsTest, ShardsThatWaitAndThoseThatAreTakenAreCounted) {
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operation_shards{state=\"waiting\"} 0\n"));
+  ShardBoard board;
+  board.counts = {.waiting = 3, .open = 7};
+  metrics_.Refresh(store_, &board);
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operation_shards{state=\"waiting\"} 3\n"));
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operation_shards{state=\"taken\"} 4\n"));
 }
 
 TEST_F(OperationMetricsTest, AttemptsAreCountedByWhatBecameOfThem) {

@@ -1,5 +1,6 @@
 #include "server/operations/operation_runner.h"
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "server/base/clock.h"
 #include "server/store/memory_operation_store.h"
 #include "tests/server/jobs/gate.h"
+#include "tests/server/store/shard_board.h"
 
 namespace stepcast::server::operation_runner_test {
 namespace {
@@ -50,7 +52,8 @@ class FlakyStore final : public OperationStore {
     if (is_away) return Away();
     return store_.Claim(claim);
   }
-  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress,
+  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt,
+                                            const OperationProgress& progress,
                                             int64_t lease_ns) override {
     if (is_away) return Away();
     return store_.Heartbeat(attempt, progress, lease_ns);
@@ -82,7 +85,8 @@ class FlakyStore final : public OperationStore {
 // A replica: pools of one thread each, and a runner whose Ticks the test makes.
 class Replica {
  public:
-  Replica(const std::string& name, OperationStore& store, const Clock& clock, int max_running = 1)
+  Replica(const std::string& name, OperationStore& store, const Clock& clock, int max_running = 1,
+          ShardStore* shards = nullptr)
       : store_(store),
         runner_({.replica = name,
                  .max_running = max_running,
@@ -90,6 +94,7 @@ class Replica {
                  .patience_ns = 10 * kSecond,
                  .expire_every_ns = kSecond},
                 {.store = store_,
+                 .shards = shards,
                  .checking = checking_,
                  .computing = computing_,
                  .clock = clock,
@@ -120,8 +125,8 @@ class Replica {
   int told_of_ends = 0;
   bool has_capacity = true;
   // The answers to requests; by default the response is "done " and the request.
-  std::map<std::string,
-           std::function<absl::StatusOr<std::string>(StopCheck, std::atomic<int64_t>&)>>
+  std::map<std::string, std::function<absl::StatusOr<std::string>(StopCheck, AttemptProgress&,
+                                                                  const OperationShare&)>>
       works;
 
  private:
@@ -129,17 +134,17 @@ class Replica {
     if (request == "bad") return absl::InvalidArgumentError("bad request");
     const auto known = works.find(request);
     if (known != works.end()) return OperationWork(known->second);
-    return OperationWork(
-        [request](StopCheck, std::atomic<int64_t>&) -> absl::StatusOr<std::string> {
-          return "done " + request;
-        });
+    return OperationWork([request](StopCheck, AttemptProgress&,
+                                   const OperationShare&) -> absl::StatusOr<std::string> {
+      return "done " + request;
+    });
   }
 
   FlakyStore store_;
   std::counting_semaphore<> woken_{0};
   OperationRunner runner_;
   // Jobs of the second pool submit to the first.
-  JobPool computing_{{.threads = 1}};
+  JobPool computing_{{.threads = 2}};
   JobPool checking_{{.threads = 1}};
 };
 
@@ -181,7 +186,7 @@ TEST_F(OperationRunnerTest, TakesWhatIsQueuedAndKeepsItsResult) {
 
 TEST_F(OperationRunnerTest, ARequestThatIsWrongAndAComputationThatFailsEndWithTheirErrors) {
   Replica replica("r1", store_, clock_);
-  replica.works["fails"] = [](StopCheck, std::atomic<int64_t>&) {
+  replica.works["fails"] = [](StopCheck, AttemptProgress&, const OperationShare&) {
     return absl::FailedPreconditionError("no room");
   };
   const std::string bad = Start("bad");
@@ -198,8 +203,9 @@ TEST_F(OperationRunnerTest, RenewsItsLeaseAtAThirdAndTellsHowFarItIs) {
   Gate gate;
   const OpenAtEnd open(gate);
   std::binary_semaphore begun(0);
-  replica.works["long"] = [&](StopCheck, std::atomic<int64_t>& progress) {
-    progress = 42;
+  replica.works["long"] = [&](StopCheck, AttemptProgress& progress, const OperationShare&) {
+    progress.done = 42;
+    progress.expected = 99;
     begun.release();
     gate.Wait();
     return "end";
@@ -212,6 +218,7 @@ TEST_F(OperationRunnerTest, RenewsItsLeaseAtAThirdAndTellsHowFarItIs) {
     replica.Tick();
   }
   EXPECT_EQ(Get(id).record.progress, 42);
+  EXPECT_EQ(Get(id).record.expected, 99);
   EXPECT_FALSE(store_.Claim({.replica = "r2", .lease_ns = kLease})->has_value());
   gate.Open();
   replica.TickUntilSettled(1);
@@ -221,7 +228,9 @@ TEST_F(OperationRunnerTest, RenewsItsLeaseAtAThirdAndTellsHowFarItIs) {
 
 TEST_F(OperationRunnerTest, ACancelledComputationIsStopped) {
   Replica replica("r1", store_, clock_);
-  replica.works["long"] = [](StopCheck stop, std::atomic<int64_t>&) { return UntilStopped(stop); };
+  replica.works["long"] = [](StopCheck stop, AttemptProgress&, const OperationShare&) {
+    return UntilStopped(stop);
+  };
   const std::string id = Start("long");
   replica.Tick();
   ASSERT_TRUE(store_.RequestCancel(id).ok());
@@ -231,10 +240,45 @@ TEST_F(OperationRunnerTest, ACancelledComputationIsStopped) {
   EXPECT_THAT(replica.outcomes.ended, ElementsAre("cancelled"));
 }
 
+// The operation stays the other's, whose lease and end are none of the helper's.
+TEST_F(OperationRunnerTest, WithNothingToTakeItHelpsWithAnothersUntilThatIsOver) {
+  const std::string id = Start("long");
+  ASSERT_TRUE(store_.Claim({.replica = "owner", .lease_ns = kLease})->has_value());
+  const OperationRecord before = Get(id).record;
+  ShardBoard board;
+  board.to_help = ShardStore::Shared{.operation = id, .request = "long"};
+  Replica helper("r1", store_, clock_, 1, &board);
+  std::atomic<bool> began = false;
+  helper.works["long"] = [&](StopCheck stop, AttemptProgress&, const OperationShare& share) {
+    EXPECT_EQ(share.operation, id);
+    EXPECT_EQ(share.shards, &board);
+    EXPECT_TRUE(share.helps);
+    began = true;
+    return UntilStopped(stop);
+  };
+  helper.Tick();
+  while (!began) std::this_thread::yield();
+  // It is asked for once, and what is queued meanwhile is taken.
+  const std::string other = Start("other");
+  helper.Tick();
+  EXPECT_EQ(helper.outcomes.attempts, 1);
+  EXPECT_EQ(StateOf(other), OperationState::kRunning);
+  EXPECT_EQ(Get(id).record, before);
+  ASSERT_TRUE(store_.Finish({.id = id, .replica = "owner", .number = 1}, {.bytes = "end"}).ok());
+  board.to_help.reset();
+  clock_.Advance(kSecond);
+  helper.Tick();
+  helper.TickUntilSettled(2);
+  EXPECT_THAT(helper.outcomes.ended, testing::UnorderedElementsAre("helped", "succeeded"));
+  EXPECT_EQ(Get(id).result, "end");
+}
+
 TEST_F(OperationRunnerTest, AReplicaThatSleptThroughItsLeaseStopsAndChangesNothing) {
   Replica sleeper("r1", store_, clock_);
   Replica other("r2", store_, clock_);
-  sleeper.works["long"] = [](StopCheck stop, std::atomic<int64_t>&) { return UntilStopped(stop); };
+  sleeper.works["long"] = [](StopCheck stop, AttemptProgress&, const OperationShare&) {
+    return UntilStopped(stop);
+  };
   const std::string id = Start("long");
   sleeper.Tick();
   clock_.Advance(kLease);
@@ -274,7 +318,9 @@ TEST_F(OperationRunnerTest, WhatADeadReplicaHadIsBegunAnewAndAfterSoManyDeathsGi
 TEST_F(OperationRunnerTest, OneThatLeavesGivesBackWhatItHasForAnotherToTakeAtOnce) {
   Replica leaving("r1", store_, clock_);
   Replica staying("r2", store_, clock_);
-  leaving.works["long"] = [](StopCheck stop, std::atomic<int64_t>&) { return UntilStopped(stop); };
+  leaving.works["long"] = [](StopCheck stop, AttemptProgress&, const OperationShare&) {
+    return UntilStopped(stop);
+  };
   const std::string id = Start("long");
   leaving.Tick();
   EXPECT_FALSE(leaving.runner().HasLeft());
@@ -311,7 +357,9 @@ TEST_F(OperationRunnerTest, AResultWaitsForAStoreThatIsAway) {
 
 TEST_F(OperationRunnerTest, WhatTheStoreDoesNotTakeIsAnErrorOfTheOperation) {
   Replica replica("r1", store_, clock_);
-  replica.works["large"] = [](StopCheck, std::atomic<int64_t>&) { return std::string(2000, 'x'); };
+  replica.works["large"] = [](StopCheck, AttemptProgress&, const OperationShare&) {
+    return std::string(2000, 'x');
+  };
   const std::string id = Start("large");
   replica.Tick();
   replica.TickUntilSettled(1);
@@ -322,7 +370,8 @@ TEST_F(OperationRunnerTest, WhatTheStoreDoesNotTakeIsAnErrorOfTheOperation) {
 TEST_F(OperationRunnerTest, WhatMayPassIsTriedAgainWhenTheLeaseHasRunOut) {
   Replica replica("r1", store_, clock_);
   int tries = 0;
-  replica.works["flaky"] = [&](StopCheck, std::atomic<int64_t>&) -> absl::StatusOr<std::string> {
+  replica.works["flaky"] = [&](StopCheck, AttemptProgress&,
+                               const OperationShare&) -> absl::StatusOr<std::string> {
     if (++tries == 1) return absl::UnavailableError("the profiles are away");
     return "end";
   };

@@ -59,7 +59,8 @@ class OperationStoreTest : public testing::TestWithParam<OperationStoreKind> {
   }
 
   HeartbeatAnswer Beat(const OperationAttempt& attempt, int64_t progress = 0) {
-    const absl::StatusOr<HeartbeatAnswer> answer = store().Heartbeat(attempt, progress, kLease);
+    const absl::StatusOr<HeartbeatAnswer> answer =
+        store().Heartbeat(attempt, {.done = progress, .expected = 2 * progress}, kLease);
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.value_or(HeartbeatAnswer::kLost);
   }

@@ -156,7 +156,7 @@ class Play {
   }
 
   void Beat(const OperationAttempt& attempt) {
-    const absl::StatusOr<HeartbeatAnswer> answer = store().Heartbeat(attempt, 7, kLease);
+    const absl::StatusOr<HeartbeatAnswer> answer = store().Heartbeat(attempt, {.done = 7}, kLease);
     ASSERT_TRUE(answer.ok()) << answer.status();
     if (!HasIt(attempt)) {
       ASSERT_EQ(*answer, HeartbeatAnswer::kLost);
