@@ -273,8 +273,11 @@ std::string JobText(const Operation& job) {
   table.AddRow({"created", CreatedText(metadata)});
   table.AddRow({"started", StartedText(metadata)});
   table.AddRow({"ended", EndedText(metadata)});
+  const std::string of = metadata.expected_operations() > 0
+                             ? absl::StrCat(" of ", metadata.expected_operations())
+                             : std::string();
   table.AddRow(
-      {"simulated", absl::StrCat("about ", metadata.simulated_operations(), " operations")});
+      {"simulated", absl::StrCat("about ", metadata.simulated_operations(), of, " operations")});
   table.AddRow({"server", TextOrDash(metadata.replica())});
   return table.Text();
 }

@@ -62,6 +62,8 @@ double MeritOf(const JobShare& share, const AllocationJob& job, AllocationObject
 
 namespace {
 
+constexpr size_t kManyJobs = 8;
+
 // The outcome of one capacity.
 struct Outcome {
   std::vector<JobShare> shares;  // by job; nothing where it has an error
@@ -105,7 +107,10 @@ class Contest {
   absl::Status Simulate(StopCheck stop, const Executor& executor, AllocationAnswer& answer) {
     std::vector<absl::StatusOr<JobCurve>> curves(query_.jobs.size(),
                                                  absl::CancelledError("not begun"));
-    executor.ForEach(curves.size(), [&](size_t i) {
+    // The points of few jobs are more parts than the jobs.
+    const InOrder one_by_one;
+    const Executor& of_jobs = curves.size() < kManyJobs ? one_by_one : executor;
+    of_jobs.ForEach(curves.size(), [&](size_t i) {
       curves[i] = query_.jobs[i].ok()
                       ? SimulateCurve(*query_.jobs[i], query_.options, stop, executor)
                       : query_.jobs[i].status();

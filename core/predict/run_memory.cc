@@ -191,8 +191,8 @@ void AddScenario(const Scenario& scenario, Bytes& bytes) {
   const auto& [workers, bandwidth, communication, offsets, groups, pipeline, assumed, change] =
       scenario;
   static_cast<void>(change);  // the profile's digest has it
-  bytes.Add(pipeline.has_value());
-  if (pipeline.has_value()) AddPipeline(*pipeline, bytes);
+  bytes.Add(static_cast<bool>(pipeline));
+  if (pipeline) AddPipeline(*pipeline, bytes);
   // Only these of what is assumed make a run more.
   bytes.Add(assumed.Has(Assumed::kLinkRate));
   bytes.Add(assumed.Has(Assumed::kLinkSharing));

@@ -66,7 +66,7 @@ WireLogLevel SetLevel(Log& log, WireLogLevel level) {
 }  // namespace
 
 BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
-    : observed_(environment.store, environment.metrics.store, environment.clock),
+    : observed_(*environment.stores.profiles, environment.metrics.store, environment.clock),
       store_(observed_, ReadCacheBytes(options), &environment.metrics.profile_cache),
       simulation_observer_(environment.metrics.simulation_jobs, options.simulation_observer),
       store_jobs_({.threads = options.store_threads,
@@ -121,8 +121,8 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
       operations_(options.operations, {.replica = environment.replica,
                                        .calls = environment_,
                                        .predictions = predictions_,
-                                       .store = environment.operations,
-                                       .shards = environment.shards,
+                                       .store = *environment.stores.operations,
+                                       .shards = environment.stores.shards.get(),
                                        .profiles = store_,
                                        .metrics = environment.metrics.operations}) {}
 

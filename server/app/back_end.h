@@ -14,6 +14,7 @@
 #include "server/app/log.h"
 #include "server/app/operation_back_end.h"
 #include "server/app/server_options.h"
+#include "server/app/stores.h"
 #include "server/base/clock.h"
 #include "server/handlers/engine_run.h"
 #include "server/handlers/prediction_handler.h"
@@ -71,9 +72,7 @@ class BackEnd {
     Log& log;
     ServerMetrics& metrics;
     CallGate& gate;
-    ProfileStore& store;
-    OperationStore& operations;
-    ShardStore* shards;  // null: no other server is on the store
+    Stores& stores;
   };
 
   BackEnd(const ServerOptions& options, const Environment& environment);

@@ -155,9 +155,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                          .log = part.log,
                                          .metrics = part.metrics,
                                          .gate = part.security->gate(),
-                                         .store = *part.stores.profiles,
-                                         .operations = *part.stores.operations,
-                                         .shards = part.stores.shards.get()};
+                                         .stores = part.stores};
   part.back_end = std::make_unique<BackEnd>(options, environment);
 
   // The pages, by which it is watched; not ready yet.

@@ -168,7 +168,7 @@ class SharedTest(unittest.TestCase):
         (scaled,) = component("autoscaling", "scaled_object.yaml")
         queries = [trigger["metadata"]["query"] for trigger in scaled["spec"]["triggers"] if trigger["type"] == "prometheus"]
         asked = sorted(name for query in queries for name in re.findall(r"stepcast_\w+", query))
-        self.assertEqual(asked, ["stepcast_operations", "stepcast_queue_length"])
+        self.assertEqual(asked, ["stepcast_operation_shards", "stepcast_operations", "stepcast_queue_length"])
         for name in asked:
             self.assertIn(f'"{name}"', names)
         # The adapter's rules make the same of them, by the names that the autoscaler asks for.
