@@ -151,6 +151,10 @@ absl::Status RankExplicit(const Profile& profile, const Scenario& scenario, cons
   PacedStopCheck pace(stop);
   for (OpIndex op = 0; op < graph.size(); ++op) {
     if (!graph.IsTransfer(op)) continue;
+    // A gradient that was recorded in a collective goes both ways by one name: its rank is that of
+    // the way back, as TIC and TAC have it.
+    if (profile.has_collectives() && ServerLanes::ResourceOf(graph, op) != Resource::kDownlink)
+      continue;
     if (!pace.GoesOn(kUnitsPerName)) return pace.status();
     const auto named = scenario.servers().transfer_priorities.find(
         profile.operations()[Index(graph.source(op))].name);

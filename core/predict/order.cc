@@ -18,8 +18,12 @@ namespace stepcast {
 
 namespace {
 
-constexpr TransferOrder kBaselines[] = {TransferOrder::kRecorded, TransferOrder::kGraph,
-                                        TransferOrder::kRandom};
+// Orders that all are compared with. Of a job that was recorded without transfers none was
+// recorded.
+std::vector<TransferOrder> BaselinesOf(const Profile& profile) {
+  if (profile.has_collectives()) return {TransferOrder::kGraph, TransferOrder::kRandom};
+  return {TransferOrder::kRecorded, TransferOrder::kGraph, TransferOrder::kRandom};
+}
 
 // Transfers that took no time in any recorded step: the profile cannot have measured them.
 std::vector<std::string> UnmeasuredTransfers(const Profile& profile) {
@@ -95,7 +99,11 @@ class OrderOptimizer {
  public:
   OrderOptimizer(const Profile& profile, const OrderQuery& query, const LeastStep& step,
                  StopCheck stop)
-      : profile_(profile), query_(query), step_(step), stop_(stop) {}
+      : profile_(profile),
+        query_(query),
+        step_(step),
+        stop_(stop),
+        baselines_(BaselinesOf(profile)) {}
 
   absl::StatusOr<OrderAnswer> Run(const Executor& executor, StopCheck search_stop) && {
     const absl::StatusOr<Span> bound = LeastMakespanOf(step_, stop_);
@@ -115,7 +123,7 @@ class OrderOptimizer {
     };
     answer_.chosen =
         std::min_element(answer_.orders.begin(), answer_.orders.end(), shorter)->method;
-    for (const TransferOrder order : kBaselines) answer_.baselines.push_back({.order = order});
+    for (const TransferOrder order : baselines_) answer_.baselines.push_back({.order = order});
     if (absl::Status status = CompareConsistency(); !status.ok()) return status;
     if (absl::Status status = PredictOrders(executor); !status.ok()) return status;
     return std::move(answer_);
@@ -203,7 +211,7 @@ class OrderOptimizer {
   absl::Status PredictOrders(const Executor& executor) {
     PointSet points(profile_, query_.options);
     std::vector<Scenario> scenarios;
-    for (const TransferOrder order : kBaselines)
+    for (const TransferOrder order : baselines_)
       scenarios.emplace_back(query_.scenario).servers().transfer_order = order;
     for (const OrderResult& order : answer_.orders)
       scenarios.push_back(Enforce(query_.scenario, order));
@@ -246,7 +254,7 @@ class OrderOptimizer {
 
   void AddWarnings(const std::vector<Prediction>& predictions) {
     std::vector<std::string> names;
-    for (const TransferOrder order : kBaselines) names.push_back(NameOf(order));
+    for (const TransferOrder order : baselines_) names.push_back(NameOf(order));
     for (const OrderResult& order : answer_.orders) names.push_back(NameOf(order.method));
     std::vector<std::vector<Warning>> warnings;
     warnings.reserve(predictions.size());
@@ -275,6 +283,7 @@ class OrderOptimizer {
   const OrderQuery& query_;
   const LeastStep& step_;
   const StopCheck stop_;
+  const std::vector<TransferOrder> baselines_;
   Span lower_bound_;
   OrderAnswer answer_;
 };

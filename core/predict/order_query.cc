@@ -15,8 +15,13 @@ namespace stepcast {
 
 namespace {
 
-void CheckMethods(const std::vector<OrderMethod>& methods, RequestFaults& faults) {
+void CheckMethods(const std::vector<OrderMethod>& methods, bool recorded_transfers,
+                  RequestFaults& faults) {
   for (size_t i = 0; i < methods.size(); ++i) {
+    faults.AddIf(methods[i] == OrderMethod::kRecorded && !recorded_transfers,
+                 absl::StrCat("methods[", i, "]"),
+                 "RECORDED, and the profile is of workers that meet in collectives: no transfer "
+                 "was recorded");
     const auto first = std::find(methods.begin(), methods.end(), methods[i]);
     const auto before = static_cast<size_t>(first - methods.begin());
     faults.AddIf(before < i, absl::StrCat("methods[", i, "]"), "is the same method as methods[",
@@ -44,10 +49,6 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
                "orders are of transfers between workers and parameter servers; collectives run in "
                "graph order, and what helps them is how gradients are grouped (stepcast tune, "
                "OptimizeCommunication)");
-  faults.AddIf(has_servers && profile.has_collectives(), "scenario",
-               "orders are searched for among recorded transfers, and the profile was recorded "
-               "with collectives: ask for the throughput of each order (stepcast predict --order, "
-               "PredictThroughput with transfer_order)");
   if (draft.scenario.servers().transfer_order.has_value())
     faults.Add("scenario.parameter_servers.transfer_order",
                "must be unset: the methods say which orders to try");
@@ -57,7 +58,7 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
                " given, must be empty: the methods say which orders to try");
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
-  CheckMethods(draft.methods, faults);
+  CheckMethods(draft.methods, !profile.has_collectives(), faults);
   faults.AddIf(scenario.ok() && draft.options.start == Start::kStaggered &&
                    !scenario->start_offsets_ns.empty(),
                "scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
@@ -72,7 +73,9 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   if (draft.inference) query.forward_pass = *std::move(forward_pass);
   if (query.methods.empty()) {
     query.methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kReverse,
-                     OrderMethod::kRecorded, OrderMethod::kGraph};
+                     OrderMethod::kGraph};
+    if (!profile.has_collectives())
+      query.methods.insert(query.methods.end() - 1, OrderMethod::kRecorded);
   }
   return query;
 }

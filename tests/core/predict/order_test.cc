@@ -12,7 +12,9 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
+#include "core/base/index.h"
 #include "core/orders/tic_tac.h"
+#include "core/predict/throughput.h"
 #include "tests/core/orders/golden_case.h"
 #include "tests/core/orders/serial_schedule.h"
 #include "tests/core/predict/example_profiles.h"
@@ -533,6 +535,95 @@ TEST(OrderTest, StopsWhenTold) {
   const OrderQuery query = ResolveOrder(profile, {}).value();
   EXPECT_EQ(OptimizeOrder(profile, query, [] { return absl::CancelledError("enough"); }).status(),
             absl::CancelledError("enough"));
+}
+
+// Four layers whose gradients were all-reduced: layer i needs parameter i, and takes as long
+// forward as that says.
+Profile AllReduced(const std::vector<int64_t>& forward_ns, const std::vector<int64_t>& bytes) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  RecordedStep step;
+  int64_t now = 0;
+  const auto add = [&](Operation operation, int64_t length) {
+    draft.operations.push_back(std::move(operation));
+    step.start_ns.push_back(now);
+    now += length;
+    step.end_ns.push_back(now);
+    return static_cast<int32_t>(draft.operations.size()) - 1;
+  };
+  std::vector<int32_t> before;
+  for (size_t i = 0; i < forward_ns.size(); ++i) {
+    before = {add({.name = "forward/" + std::to_string(i),
+                   .resource = Resource::kWorker,
+                   .waiting_for = before,
+                   .parameter = "w" + std::to_string(i),
+                   .pass = Pass::kForward},
+                  forward_ns[i])};
+  }
+  for (size_t i = forward_ns.size(); i-- > 0;) {
+    before = {add({.name = "backward/" + std::to_string(i),
+                   .resource = Resource::kWorker,
+                   .waiting_for = before,
+                   .pass = Pass::kBackward},
+                  2 * forward_ns[i])};
+    add({.name = "gradient/" + std::to_string(i),
+         .resource = Resource::kCollective,
+         .size_bytes = bytes[i],
+         .waiting_for = before,
+         .parameter = "w" + std::to_string(i),
+         .collective = Collective::kAllReduce},
+        0);
+  }
+  draft.steps = {step};
+  return Profile::Create(std::move(draft)).value();
+}
+
+double StepSeconds(const Profile& profile, const ScenarioDraft& scenario) {
+  ThroughputDraft draft{.scenarios = {scenario}, .options = ShortRun()};
+  draft.options.step_variation = StepSource::kAsRecorded;
+  const ThroughputQuery query = ResolveThroughput(profile, draft).value();
+  return 1 / PredictThroughput(profile, query, NeverStop)->predictions[0].steps_per_second;
+}
+
+// Of a job of all-reduces asked about with servers: every order of its downloads is tried.
+TEST(OrderTest, WhatWasAllReducedIsOrderedAsTransfersToServersAre) {
+  const Profile profile =
+      AllReduced({3'000'000, 1'000'000, 4'000'000, 1'000'000}, {900'000, 7'000'000, 20, 4'000'000});
+  ScenarioDraft servers{.workers = 1};
+  servers.communication = ParameterServersDraft{.servers = 1};
+  OrderDraft draft{.scenario = servers, .options = ShortRun()};
+  draft.options.step_variation = StepSource::kAsRecorded;
+  draft.methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kSearch, OrderMethod::kGraph};
+  const OrderAnswer answer = Answer(profile, draft);
+  std::vector<int> order = {0, 1, 2, 3};
+  double least = std::numeric_limits<double>::infinity();
+  do {
+    ScenarioDraft ordered = servers;
+    for (size_t rank = 0; rank < order.size(); ++rank)
+      ordered.servers().transfer_priorities["gradient/" + std::to_string(order[rank])] =
+          static_cast<int32_t>(rank);
+    least = std::min(least, StepSeconds(profile, ordered));
+  } while (std::next_permutation(order.begin(), order.end()));
+  ASSERT_EQ(answer.orders.size(), 4u);
+  const OrderResult& searched = answer.orders[2];
+  EXPECT_NEAR(1 / searched.steps_per_second, least, least * 1e-9);
+  EXPECT_THAT(NamesOf(searched),
+              UnorderedElementsAre("gradient/0", "gradient/1", "gradient/2", "gradient/3"));
+  // The rows say what predictions do.
+  for (const auto& [row, asked] :
+       {std::pair(0, TransferOrder::kTic), {1, TransferOrder::kTac}, {3, TransferOrder::kGraph}}) {
+    ScenarioDraft ordered = servers;
+    ordered.servers().transfer_order = asked;
+    EXPECT_NEAR(1 / answer.orders[Index(row)].steps_per_second, StepSeconds(profile, ordered),
+                least * 1e-9);
+  }
+  ASSERT_EQ(answer.baselines.size(), 2u);
+  EXPECT_EQ(answer.baselines[0].order, TransferOrder::kGraph);
+  EXPECT_EQ(answer.baselines[1].order, TransferOrder::kRandom);
+  // By default every method but the one that nothing was recorded for.
+  draft.methods.clear();
+  EXPECT_EQ(Answer(profile, draft).orders.size(), 4u);
+  draft.methods = {OrderMethod::kRecorded};
+  EXPECT_EQ(DetailsOf(ResolveOrder(profile, draft).status()).faults[0].field, "methods[0]");
 }
 
 }  // namespace
