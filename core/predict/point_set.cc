@@ -233,7 +233,9 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
   std::vector<absl::Status> failures(parts.size(), absl::CancelledError("not begun"));
   executor.ForEach(unknown.size(), [&](size_t k) {
     const size_t i = unknown[k];
-    auto run = known_.Once(parts[i].key, [&] { return parts[i].runs->Run(parts[i].index, stop); });
+    auto run = known_.Once(
+        parts[i].key, [&] { return parts[i].runs->Run(parts[i].index, stop); },
+        /*was_asked=*/true);
     failures[i] = run.status();
     if (run.ok()) known[i] = *std::move(run);
     return failures[i].ok();

@@ -259,9 +259,11 @@ std::string RunKeyOfKind(std::string_view key, std::string_view kind) {
 }
 
 absl::StatusOr<std::shared_ptr<const RunSummary>> KnownRuns::Once(
-    const std::string& key, absl::FunctionRef<absl::StatusOr<RunSummary>()> make) const {
+    const std::string& key, absl::FunctionRef<absl::StatusOr<RunSummary>()> make,
+    bool was_asked) const {
   if (memory != nullptr) {
-    if (std::shared_ptr<const RunSummary> kept = memory->Find(key); kept != nullptr) return kept;
+    auto kept = was_asked ? memory->FindAgain(key) : memory->Find(key);
+    if (kept != nullptr) return kept;
   }
   absl::StatusOr<RunSummary> made = make();
   if (!made.ok()) return made.status();

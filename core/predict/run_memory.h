@@ -45,6 +45,10 @@ class RunMemory {
   // The run that was kept under a key of RunKeyOf; null where none was, or where it has been
   // dropped since.
   virtual std::shared_ptr<const RunSummary> Find(const std::string& key) = 0;
+  // The run of a key that Find did not find, where it has come since. By default none has.
+  virtual std::shared_ptr<const RunSummary> FindAgain(const std::string& /*key*/) {
+    return nullptr;
+  }
   // May keep it or not, and drop anything at any time.
   virtual void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) = 0;
 };
@@ -64,9 +68,11 @@ struct KnownRuns {
   RunCounter* counter = nullptr;  // of the runs that are made; null: nobody wants to know
 
   // The run of that key: the one that is kept, or what `make` makes, which is then counted and
-  // kept. Without a memory the key may be empty. Failure: as `make`. Threads: safe.
+  // kept. `was_asked`: the memory did not find it. Without a memory the key may be empty. Failure:
+  // as `make`. Threads: safe.
   absl::StatusOr<std::shared_ptr<const RunSummary>> Once(
-      const std::string& key, absl::FunctionRef<absl::StatusOr<RunSummary>()> make) const;
+      const std::string& key, absl::FunctionRef<absl::StatusOr<RunSummary>()> make,
+      bool was_asked = false) const;
 };
 
 }  // namespace stepcast

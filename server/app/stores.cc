@@ -18,7 +18,8 @@ namespace stepcast::server {
 
 namespace {
 
-// Besides the pool for the store, what computes operations and what waits for them ask it.
+// Besides the pool for the store, what takes operations, what waits for them, and each that is
+// computed ask it.
 constexpr int kOperationThreads = 2;
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(200);
 
@@ -53,9 +54,9 @@ absl::StatusOr<Stores> OpenSqlite(const ServerOptions& options, const Clock& clo
 }
 
 absl::StatusOr<Stores> TryPostgres(const ServerOptions& options, const Clock& clock) {
-  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database =
-      PostgresDatabase::Open({.connection = {.conninfo = options.postgres},
-                              .connections = options.store_threads + kOperationThreads});
+  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open(
+      {.connection = {.conninfo = options.postgres},
+       .connections = options.store_threads + kOperationThreads + options.operations.max_running});
   if (!database.ok()) return database.status();
   absl::StatusOr<std::unique_ptr<PostgresProfileStore>> profiles =
       PostgresProfileStore::Open(**database, options.store_limits, clock);

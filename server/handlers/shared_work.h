@@ -48,6 +48,7 @@ class SharedWork final : public Executor, public RunMemory {
 
   void ForEach(size_t count, absl::FunctionRef<bool(size_t)> part) const override;
   std::shared_ptr<const RunSummary> Find(const std::string& key) override;
+  std::shared_ptr<const RunSummary> FindAgain(const std::string& key) override { return Find(key); }
   void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) override;
 
   // True if it helps with an operation that does not run any more.

@@ -54,20 +54,21 @@ absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computa
     WorkProgress done(todo.work(), clock, Remedy::kAskForLess);
     progress.expected = done.expected();
     std::optional<SharedWork> shared;
+    const auto end = [&] { return clock.MonotonicNs() < end_ns ? stop() : TooLong(max_seconds); };
     const auto stop_or_end = [&] {
       done.Count();
       progress.done = done.done() + (shared.has_value() ? shared->foreign_operations() : 0);
       progress.expected = std::max(progress.expected.load(), progress.done.load());
       if (shared.has_value() && shared->IsOver())
         return absl::AbortedError("the operation does not run any more");
-      return clock.MonotonicNs() < end_ns ? stop() : TooLong(max_seconds);
+      return end();
     };
     // What a time budget cuts short depends on who else takes part.
     if (share.shards == nullptr || todo.work().most_seconds > 0)
       return ReplyOf(std::move(todo), done, stop_or_end, nullptr);
     shared.emplace(
         SharedWork::Environment{
-            .store = *share.shards, .executor = executor, .clock = clock, .stop = stop_or_end},
+            .store = *share.shards, .executor = executor, .clock = clock, .stop = end},
         share.operation, share.helps);
     const ComputingMeans means{*shared, &*shared};
     return ReplyOf(std::move(todo), done, stop_or_end, &means);
