@@ -22,8 +22,10 @@ constexpr double kShardSeconds = 0.5;
 constexpr int64_t kMaxShards = 256;
 // Parts that are made first, to see how long one takes.
 constexpr size_t kFirstParts = 2;
-// After so long a shard is made again by whoever has nothing else to do.
+// After so long, or so many times as long as the longest took here, a shard is made again by
+// whoever has nothing else to do.
 constexpr int64_t kPatienceNs = 2 * kNsPerSecond;
+constexpr int64_t kPatienceShards = 3;
 constexpr std::chrono::milliseconds kPoll(20);
 
 // Keys and bytes one after the other, each after its length.
@@ -99,7 +101,7 @@ class SharedWork::Loop {
     is_read_.assign(static_cast<size_t>(plan_.shards), false);
     while (failed_ == kNone && environment().stop().ok()) {
       const absl::StatusOr<std::optional<int64_t>> taken =
-          environment().store.Take(name(), kPatienceNs);
+          environment().store.Take(name(), PatienceNs());
       if (!Goes(taken.status())) return;
       if (taken->has_value()) {
         if (!MakeShard(**taken)) return;
@@ -119,10 +121,17 @@ class SharedWork::Loop {
     return status.ok();
   }
 
+  int64_t PatienceNs() const {
+    return std::max(kPatienceNs, kPatienceShards * work_.longest_shard_ns_);
+  }
+
   bool MakeShard(int64_t shard) {
+    const int64_t began_ns = environment().clock.MonotonicNs();
     const size_t made =
         Make(static_cast<size_t>(plan_.Begin(shard)), static_cast<size_t>(plan_.Begin(shard + 1)));
     if (failed_ != kNone) return false;
+    const int64_t taken_ns = environment().clock.MonotonicNs() - began_ns;
+    work_.longest_shard_ns_ = std::max(work_.longest_shard_ns_, taken_ns);
     // With the runs of the first parts.
     const std::string bytes = work_.TakeRecorded();
     // Parts that keep nothing would be made by everyone.

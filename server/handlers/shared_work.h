@@ -77,6 +77,7 @@ class SharedWork final : public Executor, public RunMemory {
   // By the thread that makes the computation.
   mutable bool is_shared_ = true;  // where loops are long
   mutable int64_t loops_ = 0;
+  mutable int64_t longest_shard_ns_ = 0;
   mutable Mutex mutex_;
   // Runs, by key; where they are recorded.
   mutable std::optional<std::unordered_map<std::string, std::string>> recorded_

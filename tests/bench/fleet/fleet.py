@@ -1,5 +1,5 @@
 """What a fleet needs: measures a replica here, holds the model (model.py) to two replicas that share a database, and prints what 10, 100 and 1,000
-schedulers need.
+schedulers need; and what replicas that share a long job save.
 
 Run by `./dev bench --fleet`, which sets STEPCASTD and STEPCAST. Needs PostgreSQL, python3-grpcio and protoc. A processor's time counts, not a clock's,
 but for the spread of the answers' times; so other work on the machine hardly shows.
@@ -8,6 +8,7 @@ but for the spread of the answers' times; so other work on the machine hardly sh
 import argparse
 import atexit
 import glob
+import hashlib
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
 import grpc
@@ -132,7 +134,8 @@ def messages():
     others = [os.path.relpath(path, os.path.join(TOP, "proto")) for path in glob.glob(os.path.join(TOP, "proto", "google", "**", "*.proto"), recursive=True)]
     subprocess.run(["protoc", "-I", os.path.join(TOP, "proto"), "-I", "/usr/include", "--python_out", folder, *protos, *others], check=True)
     sys.path.insert(0, folder)
-    __import__("stepcast.v1.recommendation_pb2")
+    for module in ("stepcast.v1.job_service_pb2", "google.longrunning.operations_pb2"):
+        __import__(module)
     return sys.modules["stepcast.v1.recommendation_pb2"]
 
 
@@ -151,7 +154,7 @@ def play(replicas, request_of, questions, asked, draw):
 
 def hold(costs, replicas, questions, asked):
     """Prints what the model says of so many replicas beside what they do; how far off its processor's time is."""
-    recommendation = messages()
+    recommendation = sys.modules["stepcast.v1.recommendation_pb2"]
 
     def request_of(question):
         request = recommendation.RecommendWorkersRequest(profile="profiles/job")
@@ -163,6 +166,50 @@ def hold(costs, replicas, questions, asked):
     share = model.computed_share(model.Load(schedulers=1, jobs=questions, every=1, life=asked), len(replicas))
     said = calls * ((1 - share) * costs.hit + share * costs.miss)
     print(f"| {len(replicas)} | {calls} | {calls * share:.0f} | {computed:.0f} | {said:.2f} | {used:.2f} | {said / used - 1:+.1%} |")
+
+
+def start_sweep(replica):
+    """The name of a long job: a recommendation of up to 24 workers, in long runs."""
+    jobs, recommendation = sys.modules["stepcast.v1.job_service_pb2"], sys.modules["stepcast.v1.recommendation_pb2"]
+    request = recommendation.RecommendWorkersRequest(profile="profiles/job")
+    request.constraints.max_workers = 24
+    request.options.steps_per_worker, request.options.replications = 8000, 20
+    with grpc.insecure_channel(replica.address) as channel:
+        reply = channel.unary_unary("/stepcast.v1.JobService/StartJob")(jobs.StartJobRequest(recommend_workers=request).SerializeToString())
+    return sys.modules["google.longrunning.operations_pb2"].Operation.FromString(reply).name
+
+
+def answer_of(replica, name):
+    """A digest of what a job comes to, without the time that it took."""
+    operations, recommendation = sys.modules["google.longrunning.operations_pb2"], sys.modules["stepcast.v1.recommendation_pb2"]
+    operation = operations.Operation()
+    with grpc.insecure_channel(replica.address) as channel:
+        wait = channel.unary_unary("/google.longrunning.Operations/WaitOperation")
+        while not operation.done:
+            operation = operations.Operation.FromString(wait(operations.WaitOperationRequest(name=name).SerializeToString()))
+    answer = recommendation.RecommendWorkersResponse()
+    if not operation.response.Unpack(answer):
+        raise RuntimeError(str(operation.error))
+    answer.simulation.ClearField("engine_seconds")
+    return hashlib.sha256(answer.SerializeToString(deterministic=True)).hexdigest()[:12]
+
+
+def share(database, counts=(1, 2, 4)):
+    """Prints what a long job takes of so many replicas of one thread each, and what the model says."""
+    print("\n| replicas | done after, model | busiest replica, processor s | processor s, model | measured | here, s | answer |")
+    print("|---|---|---|---|---|---|---|")
+    alone = None
+    for count in counts:
+        replicas = [Replica(database.conninfo, "--threads", "1") for _ in range(count)]
+        before, began = [replica.cpu() for replica in replicas], time.monotonic()
+        digest = answer_of(replicas[0], start_sweep(replicas[0]))
+        here = time.monotonic() - began
+        used = [replica.cpu() - cpu for replica, cpu in zip(replicas, before)]
+        alone = alone or max(used)
+        done, all_of_them = model.shared_job(alone, count)
+        print(f"| {count} | {done:.1f} s | {max(used):.1f} | {all_of_them:.1f} | {sum(used):.1f} | {here:.1f} | {digest} |")
+        for replica in replicas:
+            replica.close()
 
 
 def table(costs, options):
@@ -202,9 +249,13 @@ def main():
     print(f"a profile from the database: {costs.fetch * 1e6:.0f} us of its processor\n")
     print("| replicas | calls | computed, model | measured | processor s, model | measured | model is off by |")
     print("|---|---|---|---|---|---|---|")
+    messages()
     for count in (1, 2):
         hold(costs, replicas[:count], questions=100, asked=20)
     table(costs, options)
+    for replica in replicas:
+        replica.close()
+    share(database)
 
 
 if __name__ == "__main__":

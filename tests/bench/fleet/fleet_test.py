@@ -75,6 +75,11 @@ class DemandTest(unittest.TestCase):
     def test_there_may_be_no_fleet_that_is_enough(self):
         self.assertIsNone(model.least_replicas(Load(schedulers=1), Costs(hit=1e9, miss=1e9, spread=0)))
 
+    def test_a_shared_job_takes_its_lead_and_a_share_of_the_rest(self):
+        self.assertEqual(model.shared_job(9, 1), (9, 9))
+        self.assertEqual(model.shared_job(9, 4), (3, 12))
+        self.assertEqual(model.shared_job(0.5, 4), (0.5, 0.5))
+
     def test_nothing_has_no_percentile(self):
         self.assertIsNone(model.percentile([], 0.99))
         self.assertEqual(model.percentile([1, 2, 3, 4], 0.5), 2)

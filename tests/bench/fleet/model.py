@@ -78,6 +78,16 @@ def database_busy(load, costs, replicas):
     return calls_a_second(load) * computed_share(load, replicas) * costs.fetched * costs.fetch
 
 
+def shared_job(alone, replicas, lead=1.0):
+    """(seconds until it is done, seconds of all processors) of a job that takes one processor `alone` seconds, where each replica gives it one.
+
+    After the `lead` its parts are anyone's; whoever helps makes the lead, too, to come to the same place.
+    """
+    if replicas == 1 or alone <= lead:
+        return alone, alone
+    return lead + (alone - lead) / replicas, alone + lead * (replicas - 1)
+
+
 def service_times(costs, draw):
     """Endless times of computed answers: lognormal, with the mean and the spread measured."""
     variance = math.log1p(costs.spread**2)
