@@ -17,6 +17,10 @@ class Executor {
   // in that order, perhaps at the same time on several threads; what one part does must not touch
   // what another one does. Once a part has returned false no more are begun.
   virtual void ForEach(size_t count, absl::FunctionRef<bool(size_t)> part) const = 0;
+  // The same of parts that leave nothing behind by which another process could find what they made.
+  virtual void ForEachHere(size_t count, absl::FunctionRef<bool(size_t)> part) const {
+    ForEach(count, part);
+  }
 };
 
 // On the calling thread.

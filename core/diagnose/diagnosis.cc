@@ -133,8 +133,12 @@ class Diagnostician {
                           absl::StrCat(" data loading x ", factor));
       return {.scenario = query_.scenario, .why_not = ""};
     }
-    if (change != WhatIf::kOneWorkerFewer || profile_.recorded_workers() == 1)
-      return changes.By(change, query_.scenario);
+    if (change != WhatIf::kOneWorkerFewer || profile_.recorded_workers() == 1) {
+      Changed changed = changes.By(change, query_.scenario);
+      if (changed.scenario.has_value() && changed.profile != nullptr)
+        others.emplace_back(*changed.profile, query_.options, known, " data loading x 0");
+      return changed;
+    }
     JobChanges::WithoutOne without = changes.WithoutTheSlowest(query_.scenario);
     if (!without.changed.scenario.has_value()) return std::move(without.changed);
     std::string named = " of workers";

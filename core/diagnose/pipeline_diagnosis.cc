@@ -61,7 +61,7 @@ class PipelineDiagnostician {
         plan_(PlanPipeline(profile, query.scenario)) {}
 
   absl::StatusOr<Diagnosis> Diagnose(const Executor& executor) {
-    absl::StatusOr<PipelinePredictor::Answer> base = Run(query_.scenario, plan_, executor);
+    absl::StatusOr<PipelinePredictor::Answer> base = Run(query_.scenario, plan_, executor, "");
     if (!base.ok()) return base.status();
     diagnosis_.prediction = std::move(base->prediction);
     const absl::StatusOr<JobChanges> changes = JobChanges::Of(profile_, stop_);
@@ -77,7 +77,7 @@ class PipelineDiagnostician {
         continue;
       }
       absl::StatusOr<PipelinePredictor::Answer> made =
-          Run(changed.scenario, changed.plan, executor);
+          Run(changed.scenario, changed.plan, executor, NameOf(change));
       const bool is_spent = IsTimeBudgetSpent(made.status());
       if (is_spent || IsOfPipeline(made.status())) {
         diagnosis_.left_out.push_back({.change = change,
@@ -98,10 +98,13 @@ class PipelineDiagnostician {
  private:
   const Pipeline& pipeline() const { return *query_.scenario.pipeline; }
 
+  // `changed`: what makes the plan another than that of the profile and the scenario.
   absl::StatusOr<PipelinePredictor::Answer> Run(const Scenario& scenario, const PipelinePlan& plan,
-                                                const Executor& executor) {
+                                                const Executor& executor, const char* changed) {
+    KnownRuns known = known_;
+    known.profile_digest += changed;
     absl::StatusOr<PipelinePredictor::Answer> made =
-        predictor_.Predict(scenario, plan, stop_, executor, {.counter = known_.counter});
+        predictor_.Predict(scenario, plan, stop_, executor, known);
     if (!made.ok()) return made;
     diagnosis_.simulation.Add(
         {.simulated_operations = made->events, .engine_path = "pipeline", .runs = 1});
@@ -179,6 +182,8 @@ class PipelineDiagnostician {
       changed.why_not = std::move(of_replicas.why_not);
       return;
     }
+    if (of_replicas.profile != nullptr)
+      changed.plan = PlanPipeline(*of_replicas.profile, query_.scenario);
     if (of_replicas.scenario.has_value()) changed.scenario = *std::move(of_replicas.scenario);
     if (!of_stages) return;
     if (change == WhatIf::kNoLatency) changed.scenario.pipeline->latency_seconds = 0;

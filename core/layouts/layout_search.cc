@@ -373,7 +373,7 @@ class LayoutRanking {
     const size_t count = std::min(kAtOnce, candidates_.size() - next_);
     std::vector<absl::StatusOr<PipelinePredictor::Answer>> made(count,
                                                                 absl::CancelledError("not begun"));
-    executor.ForEach(count, [&](size_t i) {
+    known.ForEach(executor, count, [&](size_t i) {
       const Scenario& scenario = candidates_[next_ + i].scenario;
       made[i] =
           predictor_.Predict(scenario, PlanPipeline(profile_, scenario), stop, InOrder(), known);

@@ -186,15 +186,18 @@ BottleneckSearch::BottleneckSearch(const Profile& profile, const JobChanges& cha
     Changed changed = changes.By(change, base.scenario);
     if (!changed.scenario.has_value()) continue;
     const double most = GainOf(bounds.Of(change, *changed.scenario));
-    candidates_.push_back(
-        {.change = change, .scenario = *std::move(changed.scenario), .most = most});
+    candidates_.push_back({.change = change,
+                           .scenario = *std::move(changed.scenario),
+                           .profile = std::move(changed.profile),
+                           .most = most});
   }
   // One worker that does nothing but compute.
   if (base.scenario.workers > 1 || bounds.InUse(Resource::kWorker) < kAlwaysInUse ||
       base.utilization.size() > 2)
     return;
   for (Candidate& candidate : candidates_) {
-    if (candidate.change == WhatIf::kNoStragglers || candidate.scenario.worker_groups.empty())
+    if (candidate.change == WhatIf::kNoStragglers || candidate.scenario.worker_groups.empty() ||
+        candidate.profile != nullptr)
       continue;
     const double now =
         base.scenario.worker_groups.empty() ? 1 : SpeedOf(base.scenario.worker_groups.front());

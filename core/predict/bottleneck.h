@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -40,6 +41,10 @@ class BottleneckSearch {
   // The change to run next; empty: enough is known.
   std::optional<size_t> Next() const;
   const Scenario& scenario(size_t change) const { return candidates_[change].scenario; }
+  // Whose steps it repeats; null: the job's.
+  const std::shared_ptr<const Profile>& profile(size_t change) const {
+    return candidates_[change].profile;
+  }
   // `gain`: of steps per second; empty: a run so short does not tell it. More than can be is
   // chance.
   void AddShort(size_t change, std::optional<double> gain);
@@ -56,6 +61,7 @@ class BottleneckSearch {
   struct Candidate {
     WhatIf change = WhatIf::kComputationTwiceAsFast;
     Scenario scenario;
+    std::shared_ptr<const Profile> profile;
     double most = 0;  // that its gain may be
     std::optional<double> gain;
     bool in_full = false;   // short runs do not tell it

@@ -98,10 +98,11 @@ Scenario Enforce(Scenario scenario, const OrderResult& order) {
 class OrderOptimizer {
  public:
   OrderOptimizer(const Profile& profile, const OrderQuery& query, const LeastStep& step,
-                 StopCheck stop)
+                 const KnownRuns& known, StopCheck stop)
       : profile_(profile),
         query_(query),
         step_(step),
+        known_(known),
         stop_(stop),
         baselines_(BaselinesOf(profile)) {}
 
@@ -209,7 +210,7 @@ class OrderOptimizer {
   // Sets the throughput of all orders and of those that all are compared with.
   // The baselines come first.
   absl::Status PredictOrders(const Executor& executor) {
-    PointSet points(profile_, query_.options);
+    PointSet points(profile_, query_.options, known_);
     std::vector<Scenario> scenarios;
     for (const TransferOrder order : baselines_)
       scenarios.emplace_back(query_.scenario).servers().transfer_order = order;
@@ -282,6 +283,7 @@ class OrderOptimizer {
   const Profile& profile_;
   const OrderQuery& query_;
   const LeastStep& step_;
+  const KnownRuns& known_;
   const StopCheck stop_;
   const std::vector<TransferOrder> baselines_;
   Span lower_bound_;
@@ -292,11 +294,15 @@ class OrderOptimizer {
 
 absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query,
                                           StopCheck stop, const Executor& executor,
+                                          const KnownRuns& known,
                                           std::optional<StopCheck> search_stop) {
   const Profile& judged = query.forward_pass.has_value() ? *query.forward_pass : profile;
   const absl::StatusOr<LeastStep> step = LeastStep::Build(judged, query.scenario, stop);
   if (!step.ok()) return step.status();
-  return OrderOptimizer(judged, query, *step, stop).Run(executor, search_stop.value_or(stop));
+  KnownRuns of_judged = known;
+  if (query.forward_pass.has_value()) of_judged.profile_digest += " forward pass";
+  return OrderOptimizer(judged, query, *step, of_judged, stop)
+      .Run(executor, search_stop.value_or(stop));
 }
 
 }  // namespace stepcast

@@ -22,6 +22,7 @@
 #include "core/model/scenario.h"
 #include "core/predict/order_consistency.h"
 #include "core/predict/order_query.h"
+#include "core/predict/run_memory.h"
 #include "core/predict/settled_choice.h"
 #include "core/predict/throughput.h"
 
@@ -99,6 +100,7 @@ struct OrderAnswer {
 // same for each baseline, and of kRandom kRandomOrders steps. Failure: as PredictThroughput.
 absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query,
                                           StopCheck stop, const Executor& executor = InOrder(),
+                                          const KnownRuns& known = {},
                                           std::optional<StopCheck> search_stop = std::nullopt);
 
 }  // namespace stepcast

@@ -291,7 +291,7 @@ absl::StatusOr<RunSummary> PipelineRuns::Measure(const Wanted& wanted, StopCheck
 
 absl::Status PipelineRuns::RunAll(std::vector<Wanted>& wanted, StopCheck stop,
                                   const Executor& executor) {
-  executor.ForEach(wanted.size(), [&](size_t i) {
+  known_.ForEach(executor, wanted.size(), [&](size_t i) {
     wanted[i].run = known_.Once(KeyOf(wanted[i]), [&] { return Measure(wanted[i], stop); });
     return wanted[i].run.ok();
   });

@@ -50,8 +50,8 @@ class PipelinePredictor {
   // FAILED_PRECONDITION, reason PIPELINE_DEADLOCK, where devices wait for each other for ever;
   // OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 21 days of simulated time. REQUIRES: the
   // scenario was resolved for the profile, and has a pipeline.
-  // `plan`: PlanPipeline of a scenario with the same pipeline; with a memory, of no other profile
-  // than the one that it knows by its digest. Threads: any number at once.
+  // `plan`: PlanPipeline of a scenario with the same pipeline, or a change of it; a memory knows
+  // both by the digest. Threads: any number at once.
   absl::StatusOr<Answer> Predict(const Scenario& scenario, const PipelinePlan& plan, StopCheck stop,
                                  const Executor& executor, const KnownRuns& known = {}) const;
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/predict/run_memory.h"
 #include "core/predict/start_comparison.h"
 
@@ -211,13 +213,26 @@ void PointSet::AddPart(Replications& runs, int32_t round, std::vector<Part>& par
   parts.push_back(std::move(part));
 }
 
-std::string PointSet::KeyOfChange(const Replications& without, const Scenario& changed,
+std::string PointSet::KeyOfChange(const BottleneckSearch& search, size_t point, size_t change,
                                   int32_t index, std::string_view kind) const {
   if (known_.memory == nullptr) return "";
+  const Replications& without = entries_[point].Known();
   const auto key = [&](const Scenario& scenario) {
     return RunKeyOf(RunKeyPrefix(known_.profile_digest, scenario, without.options()), index);
   };
-  return RunKeyOfKind(key(without.scenario()) + key(changed), kind);
+  const char* const steps = search.profile(change) == nullptr ? "" : "other steps ";
+  return RunKeyOfKind(key(without.scenario()) + key(search.scenario(change)),
+                      absl::StrCat(steps, std::string(kind)));
+}
+
+absl::StatusOr<std::shared_ptr<const RankedGraph>> PointSet::GraphOfChange(
+    const BottleneckSearch& search, size_t change, StopCheck stop) {
+  const Scenario& scenario = search.scenario(change);
+  const std::shared_ptr<const Profile>& profile = search.profile(change);
+  if (profile == nullptr) return GraphOf(scenario, stop);
+  if (other_worlds_ == nullptr && worlds_ != nullptr)
+    other_worlds_ = std::make_shared<const Worlds>(*profile);
+  return RankedGraph::Make(*profile, scenario, stop, other_worlds_);
 }
 
 // Parts are begun in their order, so the first that fails does so on any executor, and its status
@@ -231,7 +246,7 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
     if (known[i] == nullptr) unknown.push_back(i);
   }
   std::vector<absl::Status> failures(parts.size(), absl::CancelledError("not begun"));
-  executor.ForEach(unknown.size(), [&](size_t k) {
+  known_.ForEach(executor, unknown.size(), [&](size_t k) {
     const size_t i = unknown[k];
     auto run = known_.Once(
         parts[i].key, [&] { return parts[i].runs->Run(parts[i].index, stop); },
@@ -302,14 +317,21 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
     std::shared_ptr<const RankedGraph> graph;
     absl::StatusOr<std::shared_ptr<const RunSummary>> made;
   };
-  std::vector<std::pair<Scenario, std::shared_ptr<const RankedGraph>>> graphs;
-  const auto graph_of =
-      [&](const Scenario& scenario) -> absl::StatusOr<std::shared_ptr<const RankedGraph>> {
-    for (const auto& [of, graph] : graphs) {
-      if (RankedGraph::SharedBy(of, scenario)) return graph;
+  struct Made {
+    const BottleneckSearch* search;
+    size_t change;
+    std::shared_ptr<const RankedGraph> graph;
+  };
+  std::vector<Made> graphs;
+  const auto graph_of = [&](const BottleneckSearch& search,
+                            size_t change) -> absl::StatusOr<std::shared_ptr<const RankedGraph>> {
+    for (const Made& made : graphs) {
+      if (made.search->profile(made.change) == search.profile(change) &&
+          RankedGraph::SharedBy(made.search->scenario(made.change), search.scenario(change)))
+        return made.graph;
     }
-    absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
-    if (graph.ok()) graphs.emplace_back(scenario, *graph);
+    absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOfChange(search, change, stop);
+    if (graph.ok()) graphs.push_back({.search = &search, .change = change, .graph = *graph});
     return graph;
   };
   for (;;) {
@@ -317,7 +339,7 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
     for (Search& search : searches) {
       const std::optional<size_t> change = search.bottleneck.Next();
       if (!change.has_value()) continue;
-      auto graph = graph_of(search.bottleneck.scenario(*change));
+      auto graph = graph_of(search.bottleneck, *change);
       if (!graph.ok()) return graph.status();
       runs.push_back({.search = &search,
                       .change = *change,
@@ -325,12 +347,13 @@ absl::Status PointSet::RunShort(std::vector<Search>& searches, StopCheck stop,
                       .made = absl::CancelledError("not begun")});
     }
     if (runs.empty()) return absl::OkStatus();
-    executor.ForEach(runs.size(), [&](size_t i) {
+    known_.ForEach(executor, runs.size(), [&](size_t i) {
       ShortRun& run = runs[i];
       const Replications& without = entries_[run.search->point].Known();
       const Scenario& changed = run.search->bottleneck.scenario(run.change);
-      run.made = known_.Once(KeyOfChange(without, changed, 0, "short"),
-                             [&] { return without.RunShort(changed, *run.graph, stop); });
+      run.made = known_.Once(
+          KeyOfChange(run.search->bottleneck, run.search->point, run.change, 0, "short"),
+          [&] { return without.RunShort(changed, *run.graph, stop); });
       return run.made.ok();
     });
     for (ShortRun& run : runs) {
@@ -349,7 +372,7 @@ absl::Status PointSet::RunChanges(const std::vector<ChangeInFull>& changes, Stop
                                   const Executor& executor) {
   std::vector<Pairs> all;
   for (const ChangeInFull& change : changes) {
-    auto graph = GraphOf(change.search->bottleneck.scenario(change.change), stop);
+    auto graph = GraphOfChange(change.search->bottleneck, change.change, stop);
     if (!graph.ok()) return graph.status();
     all.push_back({.change = change, .graph = *std::move(graph)});
     const auto first = change.search->first_pairs.find(change.change);
@@ -383,14 +406,14 @@ absl::Status PointSet::RunPairs(std::vector<Pairs>& all, int32_t most, StopCheck
     for (int32_t i = done; i < std::min(most, without.done()); ++i)
       runs.push_back({.pairs = &pairs, .index = i, .made = absl::CancelledError("not begun")});
   }
-  executor.ForEach(runs.size(), [&](size_t i) {
+  known_.ForEach(executor, runs.size(), [&](size_t i) {
     Run& run = runs[i];
     const auto& [search, change] = run.pairs->change;
     const Replications& without = entries_[search->point].Known();
     const Scenario& changed = search->bottleneck.scenario(change);
-    run.made = known_.Once(KeyOfChange(without, changed, run.index, "paired"), [&] {
-      return without.RunPaired(changed, *run.pairs->graph, run.index, stop);
-    });
+    run.made =
+        known_.Once(KeyOfChange(search->bottleneck, search->point, change, run.index, "paired"),
+                    [&] { return without.RunPaired(changed, *run.pairs->graph, run.index, stop); });
     return run.made.ok();
   });
   for (Run& run : runs) {

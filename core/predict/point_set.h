@@ -137,8 +137,10 @@ class PointSet {
   std::vector<Part> NextParts();
   void AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const;
   // The key of a run of a change; empty without a memory.
-  std::string KeyOfChange(const Replications& without, const Scenario& changed, int32_t index,
-                          std::string_view kind) const;
+  std::string KeyOfChange(const BottleneckSearch& search, size_t point, size_t change,
+                          int32_t index, std::string_view kind) const;
+  absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOfChange(const BottleneckSearch& search,
+                                                                   size_t change, StopCheck stop);
   absl::Status RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor);
   bool EachHasRun() const;
   absl::Status RunShort(std::vector<Search>& searches, StopCheck stop, const Executor& executor);
@@ -166,6 +168,8 @@ class PointSet {
   const SimulationOptions options_;
   const KnownRuns known_;
   const std::shared_ptr<const Worlds> worlds_;  // null: steps are as recorded
+  // Of the steps that a change repeats in place of the profile's; null: not asked for yet.
+  std::shared_ptr<const Worlds> other_worlds_;
   std::deque<Entry> entries_;
   WholePoints whole_;
   int64_t recalled_runs_ = 0;

@@ -114,6 +114,9 @@ void Fields(Bytes& bytes, RunSummary& run) {
   Fields(bytes, completions);
   bytes(operations);
   bytes(path);
+  if constexpr (Bytes::kReads) {
+    if (path > EnginePath::kMemoised) bytes.Refuse();
+  }
 }
 
 }  // namespace

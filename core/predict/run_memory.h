@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/executor.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_summary.h"
@@ -73,6 +74,10 @@ struct KnownRuns {
   absl::StatusOr<std::shared_ptr<const RunSummary>> Once(
       const std::string& key, absl::FunctionRef<absl::StatusOr<RunSummary>()> make,
       bool was_asked = false) const;
+  // As Executor::ForEach, of parts that make their runs with Once.
+  void ForEach(const Executor& executor, size_t count, absl::FunctionRef<bool(size_t)> part) const {
+    memory == nullptr ? executor.ForEachHere(count, part) : executor.ForEach(count, part);
+  }
 };
 
 }  // namespace stepcast

@@ -151,11 +151,26 @@ ChangedRecording WithDataLoading(const Profile& profile, double factor) {
 
 absl::StatusOr<JobChanges> JobChanges::Of(const Profile& profile, StopCheck stop) {
   JobChanges changes(profile);
+  if (profile.content().device_idle_fraction.value_or(0) > 0) changes.FindDataWait();
   if (profile.recorded_workers() == 1) return changes;
   absl::StatusOr<std::vector<double>> computed_ns = ComputedNsOf(profile, stop);
   if (!computed_ns.ok()) return computed_ns.status();
   changes.computed_ns_ = *std::move(computed_ns);
   return changes;
+}
+
+void JobChanges::FindDataWait() {
+  ChangedRecording without = WithDataLoading(*profile_, 0);
+  if (!without.profile.has_value()) return;
+  const auto seconds = [](const Profile& profile) {
+    double sum = 0;
+    for (const RecordedStep& step : profile.steps())
+      sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()) -
+                                 *std::min_element(step.start_ns.begin(), step.start_ns.end()));
+    return sum;
+  };
+  data_share_ = 1 - seconds(*without.profile) / seconds(*profile_);
+  without_data_wait_ = std::make_shared<const Profile>(*std::move(without.profile));
 }
 
 // By worker of the scenario: its speed over that of one that computes for a nanosecond.
@@ -193,7 +208,11 @@ Changed JobChanges::NoHostWait(Scenario scenario) const {
   if (!idle.has_value())
     return LeftOut("the profile does not say for how long devices wait for their hosts");
   if (*idle == 0) return LeftOut("devices never wait for their hosts");
-  return ComputesFaster(std::move(scenario), 1 / (1 - *idle));
+  // What is not for data is in every computation alike.
+  const double rest = std::max(0.0, (*idle - data_share_) / (1 - data_share_));
+  Changed changed = ComputesFaster(std::move(scenario), 1 / (1 - rest));
+  changed.profile = without_data_wait_;
+  return changed;
 }
 
 JobChanges::WithoutOne JobChanges::WithoutTheSlowest(Scenario scenario) const {

@@ -1,6 +1,7 @@
 // Changes of a job whose gain is told: what-ifs.
 //
-// A change is another scenario of the same job, so that it is simulated as any scenario is.
+// A change is another scenario of the same job, so that it is simulated as any scenario is, or the
+// same of a job that waits for no data.
 // Threads: immutable once made. Cost: linear in the recorded operations once, where several workers
 // were recorded; then in the workers per change.
 #pragma once
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +34,7 @@ enum class WhatIf : uint8_t {
   kBestBuckets,             // of few that are tried (AskForBuckets)
   kBestTransferOrder,       // likewise, of tensors to and from parameter servers
   kServersTwiceAsFast,      // what they compute, and parse of what they receive
-  kNoHostWait,              // of workers' devices
+  kNoHostWait,              // of workers' devices, for data or for anything else
   kDataLoadingTwiceAsFast,  // operations of the pass kDataLoading (WithDataLoading)
   kNoDataWait,              // likewise, in no time
   // Of pipelines only (core/diagnose/pipeline_diagnosis.h).
@@ -64,6 +66,9 @@ struct ResourceGain {
 struct Changed {
   std::optional<Scenario> scenario;
   std::string why_not;
+  // Whose steps are repeated; null: those of the profile that was asked about. All changes of one
+  // JobChanges that have any have the same.
+  std::shared_ptr<const Profile> profile;
 };
 
 // The profile whose operations of the pass kDataLoading take so many times their time, 0 to 1, of
@@ -97,8 +102,12 @@ class JobChanges {
   std::vector<double> SpeedsOf(const Scenario& scenario) const;
   Changed NoRecordedStragglers(Scenario scenario) const;
   Changed NoHostWait(Scenario scenario) const;
+  void FindDataWait();
 
   const Profile* profile_;
+  // Without what it waits for data; null where that is not known, or nothing.
+  std::shared_ptr<const Profile> without_data_wait_;
+  double data_share_ = 0;  // of a step, on the mean
   // By recorded worker of several: the mean time for which a step computes; else empty.
   std::vector<double> computed_ns_;
 };

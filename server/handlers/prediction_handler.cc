@@ -221,7 +221,9 @@ absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrde
   return Prepare<OptimizeOrderAnswer>(
       "OptimizeOrder", std::move(call), ResolveOrder,
       [](const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor,
-         const KnownRuns&) { return stepcast::OptimizeOrder(profile, query, stop, executor); });
+         const KnownRuns& known) {
+        return stepcast::OptimizeOrder(profile, query, stop, executor, known);
+      });
 }
 
 absl::StatusOr<Computation<OptimizeCommunicationAnswer>> PredictionHandler::OptimizeCommunication(

@@ -26,6 +26,7 @@ constexpr size_t kFirstParts = 2;
 // whoever has nothing else to do.
 constexpr int64_t kPatienceNs = 2 * kNsPerSecond;
 constexpr int64_t kPatienceShards = 3;
+constexpr int64_t kMostPatienceNs = 30 * kNsPerSecond;
 constexpr std::chrono::milliseconds kPoll(20);
 
 // Keys and bytes one after the other, each after its length.
@@ -61,8 +62,9 @@ class SharedWork::Loop {
     work_.StartRecording();
     MakeFirst();
     if (const int64_t shards = ShardsOfTheRest(); shards > 1) Share(shards);
-    MakeRest();
     work_.StopRecording();
+    MakeRest();
+    work_.ForgetForeign();
   }
 
  private:
@@ -83,7 +85,7 @@ class SharedWork::Loop {
   }
 
   int64_t ShardsOfTheRest() const {
-    if (!work_.is_shared_ || failed_ != kNone) return 0;
+    if (failed_ != kNone) return 0;
     const size_t rest = done_.size() - next_;
     const double seconds = seconds_of_part_ * static_cast<double>(rest);
     if (seconds < kLongLoopSeconds) return 0;
@@ -96,22 +98,40 @@ class SharedWork::Loop {
         environment().store.Open(name(), {.first = static_cast<int64_t>(next_),
                                           .count = static_cast<int64_t>(done_.size()),
                                           .shards = shards});
-    if (!Goes(plan.status()) || plan->count != static_cast<int64_t>(done_.size())) return;
+    if (!Goes(plan.status()) || !IsSound(*plan)) return;
     plan_ = *plan;
-    is_read_.assign(static_cast<size_t>(plan_.shards), false);
+    left_ = static_cast<size_t>(plan_.shards);
+    is_read_.assign(left_, false);
+    int64_t last_ns = environment().clock.MonotonicNs();
     while (failed_ == kNone && environment().stop().ok()) {
       const absl::StatusOr<std::optional<int64_t>> taken =
           environment().store.Take(name(), PatienceNs());
       if (!Goes(taken.status())) return;
       if (taken->has_value()) {
-        if (!MakeShard(**taken)) return;
+        if (!IsShard(**taken) || !MakeShard(**taken)) return;
+        last_ns = environment().clock.MonotonicNs();
         continue;
       }
-      if (!ReadOthers()) return;
-      if (std::all_of(is_read_.begin(), is_read_.end(), [](bool is_read) { return is_read; }))
-        return;
+      const size_t before = left_;
+      if (!ReadOthers() || left_ == 0) return;
+      if (left_ < before) last_ns = environment().clock.MonotonicNs();
+      // Whoever has what is left would have been followed by another.
+      if (environment().clock.MonotonicNs() - last_ns > 2 * PatienceNs()) return;
       Pause();
     }
+  }
+
+  // False of a plan that nobody can have offered for this loop.
+  bool IsSound(const ShardPlan& plan) const {
+    return plan.count == static_cast<int64_t>(done_.size()) && plan.first >= 0 &&
+           plan.first < plan.count && plan.shards >= 1 && plan.shards <= plan.count - plan.first;
+  }
+
+  bool IsShard(int64_t shard) const { return shard >= 0 && shard < plan_.shards; }
+
+  void MarkRead(int64_t shard) {
+    if (!is_read_[static_cast<size_t>(shard)]) --left_;
+    is_read_[static_cast<size_t>(shard)] = true;
   }
 
   // False where nothing more is to be asked of the store for this loop. What goes wrong there costs
@@ -122,33 +142,29 @@ class SharedWork::Loop {
   }
 
   int64_t PatienceNs() const {
-    return std::max(kPatienceNs, kPatienceShards * work_.longest_shard_ns_);
+    return std::clamp(kPatienceShards * work_.longest_shard_ns_, kPatienceNs, kMostPatienceNs);
   }
 
   bool MakeShard(int64_t shard) {
     const int64_t began_ns = environment().clock.MonotonicNs();
-    const size_t made =
-        Make(static_cast<size_t>(plan_.Begin(shard)), static_cast<size_t>(plan_.Begin(shard + 1)));
+    Make(static_cast<size_t>(plan_.Begin(shard)), static_cast<size_t>(plan_.Begin(shard + 1)));
     if (failed_ != kNone) return false;
     const int64_t taken_ns = environment().clock.MonotonicNs() - began_ns;
     work_.longest_shard_ns_ = std::max(work_.longest_shard_ns_, taken_ns);
+    MarkRead(shard);
     // With the runs of the first parts.
-    const std::string bytes = work_.TakeRecorded();
-    // Parts that keep nothing would be made by everyone.
-    work_.is_shared_ = made == 0 || !bytes.empty();
-    is_read_[static_cast<size_t>(shard)] = true;
-    return Goes(environment().store.Finish(name(), shard, bytes)) && work_.is_shared_;
+    return Goes(environment().store.Finish(name(), shard, work_.TakeRecorded()));
   }
 
   bool ReadOthers() {
     const absl::StatusOr<std::vector<int64_t>> finished = environment().store.Finished(name());
     if (!Goes(finished.status())) return false;
     for (const int64_t shard : *finished) {
-      if (shard < 0 || shard >= plan_.shards || is_read_[static_cast<size_t>(shard)]) continue;
+      if (!IsShard(shard) || is_read_[static_cast<size_t>(shard)]) continue;
       const absl::StatusOr<std::string> bytes = environment().store.Read(name(), shard);
       if (!Goes(bytes.status())) return false;
       work_.KeepAll(*bytes);
-      is_read_[static_cast<size_t>(shard)] = true;
+      MarkRead(shard);
     }
     return true;
   }
@@ -167,8 +183,8 @@ class SharedWork::Loop {
     Make(0, end);
   }
 
-  // Makes the parts in that range that have not been made, and returns how many.
-  size_t Make(size_t begin, size_t end) {
+  // Makes the parts in that range that have not been made.
+  void Make(size_t begin, size_t end) {
     std::vector<size_t> parts;
     for (size_t part = begin; part < end; ++part)
       if (!done_[part]) parts.push_back(part);
@@ -183,7 +199,6 @@ class SharedWork::Loop {
       done_[parts[i]] = true;
       if (went[i] == 0) failed_ = std::min(failed_, parts[i]);
     }
-    return begun;
   }
 
   static constexpr size_t kNone = ~size_t{0};
@@ -197,6 +212,7 @@ class SharedWork::Loop {
   double seconds_of_part_ = 0;
   ShardPlan plan_;
   std::vector<bool> is_read_;  // by shard: made here, or read
+  size_t left_ = 0;            // shards that are not
 };
 
 SharedWork::SharedWork(const Environment& environment, std::string operation, bool helps)
@@ -220,7 +236,7 @@ bool SharedWork::IsLong() const {
 std::shared_ptr<const RunSummary> SharedWork::Find(const std::string& key) {
   const std::shared_ptr<const std::string> bytes = runs_.Find(key);
   if (bytes == nullptr) return nullptr;
-  Record(key, *bytes);
+  Record(key, bytes);
   std::shared_ptr<const RunSummary> run = RunOfBytes(*bytes);
   if (run == nullptr) return nullptr;
   MutexLock lock(mutex_);
@@ -230,12 +246,12 @@ std::shared_ptr<const RunSummary> SharedWork::Find(const std::string& key) {
 
 void SharedWork::Keep(const std::string& key, std::shared_ptr<const RunSummary> run) {
   auto bytes = std::make_shared<const std::string>(BytesOf(*run));
-  Record(key, *bytes);
+  Record(key, bytes);
   const size_t size = bytes->size();
   runs_.Keep(key, std::move(bytes), size);
 }
 
-void SharedWork::Record(const std::string& key, const std::string& bytes) {
+void SharedWork::Record(const std::string& key, const std::shared_ptr<const std::string>& bytes) {
   MutexLock lock(mutex_);
   if (recorded_.has_value()) recorded_->emplace(key, bytes);
 }
@@ -250,13 +266,18 @@ void SharedWork::StopRecording() const {
   recorded_.reset();
 }
 
+void SharedWork::ForgetForeign() const {
+  MutexLock lock(mutex_);
+  foreign_.clear();
+}
+
 std::string SharedWork::TakeRecorded() const {
   MutexLock lock(mutex_);
   std::string all;
   for (const auto& [key, bytes] : *recorded_) {
-    if (all.size() + key.size() + bytes.size() > kMaxShardBytes) break;
+    if (all.size() + key.size() + bytes->size() > kMaxShardBytes) break;
     AppendText(key, all);
-    AppendText(bytes, all);
+    AppendText(*bytes, all);
   }
   recorded_->clear();
   return all;

@@ -47,6 +47,9 @@ class SharedWork final : public Executor, public RunMemory {
   SharedWork(const Environment& environment, std::string operation, bool helps);
 
   void ForEach(size_t count, absl::FunctionRef<bool(size_t)> part) const override;
+  void ForEachHere(size_t count, absl::FunctionRef<bool(size_t)> part) const override {
+    environment_.executor.ForEachHere(count, part);
+  }
   std::shared_ptr<const RunSummary> Find(const std::string& key) override;
   std::shared_ptr<const RunSummary> FindAgain(const std::string& key) override { return Find(key); }
   void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) override;
@@ -60,9 +63,11 @@ class SharedWork final : public Executor, public RunMemory {
   class Loop;
 
   bool IsLong() const;
-  void Record(const std::string& key, const std::string& bytes);
+  void Record(const std::string& key, const std::shared_ptr<const std::string>& bytes);
   void StartRecording() const;
   void StopRecording() const;
+  // Of others' runs that no part of the loop asked for.
+  void ForgetForeign() const;
   // All runs that were found or kept since, or since they were taken last.
   std::string TakeRecorded() const;
   void KeepAll(const std::string& bytes) const;
@@ -75,13 +80,12 @@ class SharedWork final : public Executor, public RunMemory {
   mutable std::atomic<bool> is_inside_{false};  // a loop, whose parts may have loops of their own
   mutable std::atomic<bool> is_over_{false};
   // By the thread that makes the computation.
-  mutable bool is_shared_ = true;  // where loops are long
   mutable int64_t loops_ = 0;
   mutable int64_t longest_shard_ns_ = 0;
   mutable Mutex mutex_;
   // Runs, by key; where they are recorded.
-  mutable std::optional<std::unordered_map<std::string, std::string>> recorded_
-      STEPCAST_GUARDED_BY(mutex_);
+  mutable std::optional<std::unordered_map<std::string, std::shared_ptr<const std::string>>>
+      recorded_ STEPCAST_GUARDED_BY(mutex_);
   // Keys of others' runs that were not found yet.
   mutable std::unordered_set<std::string> foreign_ STEPCAST_GUARDED_BY(mutex_);
   std::atomic<int64_t> foreign_operations_{0};

@@ -137,6 +137,7 @@ absl::StatusOr<HeartbeatAnswer> OperationRunner::BeatOf(Attempt& attempt) {
 
 bool OperationRunner::Settle(Attempt& attempt) {
   if (attempt.helps) {
+    helped_[attempt.key.id] = environment_.clock.MonotonicNs() + options_.help_again_ns;
     environment_.observer.OnAttemptEnd("helped");
     return true;
   }
@@ -216,23 +217,25 @@ bool OperationRunner::TakeOne(int64_t now_ns) {
                                                  .number = operation.record.attempts},
                                 /*helping=*/false, environment_.clock);
   attempt->next_beat_ns = now_ns + options_.lease_ns / 3;
+  // Who has it need not help with it.
+  for (const AttemptPointer& other : running_)
+    if (other->key.id == attempt->key.id) other->stop.Cancel(LostError());
   running_.push_back(attempt);
   Begin(attempt, std::move(operation.request));
   return true;
 }
 
 void OperationRunner::HelpOne(int64_t now_ns) {
+  std::erase_if(helped_, [&](const auto& helped) { return helped.second <= now_ns; });
+  std::vector<std::string_view> but;
+  for (const AttemptPointer& attempt : running_) but.push_back(attempt->key.id);
+  for (const auto& [id, until_ns] : helped_) but.push_back(id);
   absl::StatusOr<std::optional<ShardStore::Shared>> shared =
-      environment_.shards->FindToHelp(options_.replica);
+      environment_.shards->FindToHelp(options_.replica, but);
   if (!shared.ok() || !shared->has_value()) return;
-  const std::string& id = (*shared)->operation;
-  const bool is_known =
-      std::any_of(running_.begin(), running_.end(),
-                  [&](const AttemptPointer& attempt) { return attempt->key.id == id; });
-  if (is_known) return;
-  const auto attempt =
-      std::make_shared<Attempt>(OperationAttempt{.id = id, .replica = options_.replica},
-                                /*helping=*/true, environment_.clock);
+  const auto attempt = std::make_shared<Attempt>(
+      OperationAttempt{.id = (*shared)->operation, .replica = options_.replica},
+      /*helping=*/true, environment_.clock);
   attempt->next_beat_ns = now_ns + options_.poll_ns;
   running_.push_back(attempt);
   Begin(attempt, std::move((*shared)->request));

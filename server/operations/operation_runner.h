@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +74,7 @@ struct OperationRunnerOptions {
   int max_running = 1;  // at one time, and helps with as many; 0: takes none
   int64_t lease_ns = int64_t{15} * 1'000'000'000;  // renewed at a third
   int64_t patience_ns = int64_t{10} * 1'000'000'000;
+  int64_t help_again_ns = int64_t{10} * 1'000'000'000;  // after help has ended
   int64_t poll_ns =
       500'000'000;  // between questions to the store for what other replicas have queued
   int64_t expire_every_ns = int64_t{60} * 1'000'000'000;
@@ -154,7 +156,9 @@ class OperationRunner {
 
   const OperationRunnerOptions options_;
   const OperationRunnerEnvironment environment_;
-  std::vector<AttemptPointer> running_;  // this and the next two: only by Tick
+  std::vector<AttemptPointer> running_;  // this and the next three: only by Tick
+  std::map<std::string, int64_t>
+      helped_;  // operations that were, and until when they are not again
   int64_t last_taken_ns_;
   int64_t next_expiry_ns_;
   mutable Mutex mutex_;

@@ -1,5 +1,11 @@
 #include "server/store/postgres_shard_store.h"
 
+#include <zlib.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+#include "core/base/error.h"
 #include "server/store/operation_rules.h"
 #include "server/store/postgres_connection.h"
 
@@ -26,9 +32,18 @@ constexpr char kFinishShard[] =
     "bytes IS NULL";
 constexpr char kFindToHelp[] =
     "SELECT id, bytes FROM stepcast_operations JOIN stepcast_operation_bytes ON operation = id "
-    "WHERE state = 1 AND replica <> $1 AND cancel_requested = 0 AND EXISTS (SELECT FROM "
+    "WHERE state = 1 AND replica <> $1 AND id <> ALL ($2) AND cancel_requested = 0 AND EXISTS "
+    "(SELECT FROM "
     "stepcast_shards AS s WHERE s.operation = id AND s.bytes IS NULL AND s.taken_ns = 0) ORDER BY "
     "id LIMIT 1";
+
+constexpr size_t kChecksumBytes = 8;
+
+// As hexadecimal digits, which stand before the bytes.
+std::string Checksum(std::string_view bytes) {
+  const uLong sum = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  return absl::StrCat(absl::Hex(sum, absl::kZeroPad8));
+}
 
 PostgresParameters Of(const ShardLoop& loop) {
   PostgresParameters parameters;
@@ -80,7 +95,8 @@ absl::StatusOr<std::optional<int64_t>> PostgresShardStore::Take(const ShardLoop&
 absl::Status PostgresShardStore::Finish(const ShardLoop& loop, int64_t shard,
                                         std::string_view bytes) {
   PostgresParameters parameters = Of(loop);
-  parameters.Integer(shard).Bytes(bytes);
+  const std::string summed = absl::StrCat(Checksum(bytes), std::string(bytes));
+  parameters.Integer(shard).Bytes(summed);
   return connections_
       .Run([&](PostgresConnection& connection) { return connection.Run(kFinishShard, parameters); })
       .status();
@@ -114,15 +130,22 @@ absl::StatusOr<std::string> PostgresShardStore::Read(const ShardLoop& loop, int6
               parameters);
   if (!result.ok()) return result.status();
   if (result->rows() == 0) return OperationNotFound(loop.operation);
-  return std::string(result->Bytes(0, 0));
+  const std::string_view summed = result->Bytes(0, 0);
+  if (summed.size() < kChecksumBytes ||
+      Checksum(summed.substr(kChecksumBytes)) != absl::string_view(summed.data(), kChecksumBytes)) {
+    return MakeError(absl::StatusCode::kDataLoss,
+                     absl::StrCat("the bytes of shard ", shard, " are not those that were written"),
+                     {.reason = "STORE_CORRUPT"});
+  }
+  return std::string(summed.substr(kChecksumBytes));
 }
 
 absl::StatusOr<std::optional<ShardStore::Shared>> PostgresShardStore::FindToHelp(
-    const std::string& replica) {
+    const std::string& replica, const std::vector<std::string_view>& but) {
   const absl::StatusOr<PostgresConnectionPool::Lease> connection = connections_.Take();
   if (!connection.ok()) return connection.status();
   PostgresParameters parameters;
-  parameters.Bytes(replica);
+  parameters.Bytes(replica).BytesArray(but);
   const absl::StatusOr<PostgresResult> result = (*connection)->Run(kFindToHelp, parameters);
   if (!result.ok()) return result.status();
   if (result->rows() == 0) return std::optional<Shared>();

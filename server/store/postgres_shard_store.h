@@ -24,7 +24,8 @@ class PostgresShardStore final : public ShardStore {
   absl::Status Finish(const ShardLoop& loop, int64_t shard, std::string_view bytes) override;
   absl::StatusOr<std::vector<int64_t>> Finished(const ShardLoop& loop) override;
   absl::StatusOr<std::string> Read(const ShardLoop& loop, int64_t shard) override;
-  absl::StatusOr<std::optional<Shared>> FindToHelp(const std::string& replica) override;
+  absl::StatusOr<std::optional<Shared>> FindToHelp(
+      const std::string& replica, const std::vector<std::string_view>& but) override;
   absl::StatusOr<ShardCounts> CountShards() override;
 
  private:

@@ -3,7 +3,8 @@
 //
 // A computation makes its loops one after the other, the same on every replica, so a loop is known
 // by its number. Whoever comes to a loop first says how it is cut. What is written is only ever a
-// help: it may be missing, or be written twice, and the same bytes come of it. Rows go with the end
+// help: it may be missing, or be written twice, and the same bytes come of it. Bytes that are not
+// those that were written are DATA_LOSS, reason STORE_CORRUPT. Rows go with the end
 // of their operation. Threads: safe; calls may block. Failure: those of the medium as in
 // ProfileStore; NOT_FOUND, reason OPERATION_NOT_FOUND, where the operation does not run any more.
 #pragma once
@@ -58,12 +59,14 @@ class ShardStore {
   // REQUIRES: it is finished.
   virtual absl::StatusOr<std::string> Read(const ShardLoop& loop, int64_t shard) = 0;
 
-  // The first operation that another replica runs and that has shards which nobody has taken.
+  // The first operation that another replica runs and that has shards which nobody has taken, but
+  // those named.
   struct Shared {
     std::string operation;
     std::string request;
   };
-  virtual absl::StatusOr<std::optional<Shared>> FindToHelp(const std::string& replica) = 0;
+  virtual absl::StatusOr<std::optional<Shared>> FindToHelp(
+      const std::string& replica, const std::vector<std::string_view>& but) = 0;
   virtual absl::StatusOr<ShardCounts> CountShards() = 0;
 };
 

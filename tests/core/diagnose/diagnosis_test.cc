@@ -182,6 +182,35 @@ TEST(DiagnosisTest, SaysWhatFasterDataLoadingBrings) {
   }
 }
 
+// Waiting for data is waiting for the host: without any of it the step is what the device computes,
+// and without that for data alone never shorter. Links are so slow that where a wait is matters.
+TEST(DiagnosisTest, WithoutHostWaitsThereIsNoneForDataEither) {
+  for (const double bandwidth : {1e12, 1e5, 4e4}) {
+    SCOPED_TRACE(bandwidth);
+    Profile profile = LoadingProfile(10);
+    ProfileDraft draft = profile.content();
+    draft.device_idle_fraction = 0.4;  // of 40 ms, 10 of which are for data
+    profile = Profile::Create(std::move(draft)).value();
+    const DiagnosisQuery query =
+        QueryOf(profile, {.workers = 2,
+                          .bandwidth_bytes_per_second = bandwidth,
+                          .communication = AllReduceDraft{.latency_seconds = 0}});
+    const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
+    CheckDiagnosis(diagnosis);
+    const WhatIfAnswer* const host = Find(diagnosis, WhatIf::kNoHostWait);
+    const WhatIfAnswer* const data = Find(diagnosis, WhatIf::kNoDataWait);
+    ASSERT_TRUE(host != nullptr && data != nullptr);
+    EXPECT_GE(host->ratio, data->ratio - 1e-9);
+    if (bandwidth == 1e12) EXPECT_NEAR(host->ratio, 40.0 / 24, 1e-3);
+    // As a prediction tells it.
+    ThroughputQuery asked{.scenarios = {query.scenario}, .options = query.options};
+    const Prediction prediction =
+        PredictThroughput(profile, asked, NeverStop).value().predictions[0];
+    if (prediction.bottleneck_gain->change == WhatIf::kNoHostWait)
+      EXPECT_NEAR(prediction.bottleneck_gain->gain, host->ratio - 1, 0.02);
+  }
+}
+
 TEST(DiagnosisTest, FindsBucketsThatNoCapBeatsAndNamesThem) {
   const Profile profile = AllReduceProfile();
   const DiagnosisQuery query =

@@ -497,7 +497,7 @@ TEST(OrderTest, ASpentTimeForTheSearchLeavesTheOtherMethodsBest) {
   int asked = 0;
   const auto spent = [&] { return ++asked > 0 ? TimeBudgetSpent() : absl::OkStatus(); };
   const absl::StatusOr<OrderAnswer> answer =
-      OptimizeOrder(profile, query, NeverStop, InOrder(), spent);
+      OptimizeOrder(profile, query, NeverStop, InOrder(), {}, spent);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_LE(answer->orders[1].makespan_ns, answer->orders[0].makespan_ns);
 }

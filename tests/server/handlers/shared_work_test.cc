@@ -165,8 +165,7 @@ TEST(SharedWorkTest, AllPartsBeforeTheFirstThatFailsAreBegun) {
   }
 }
 
-// Its parts keep nothing, so others would find nothing: after one loop nobody is asked any more.
-TEST(SharedWorkTest, PartsThatKeepNothingAreNotShared) {
+TEST(SharedWorkTest, PartsThatKeepNothingAreMadeHere) {
   ShardBoard board;
   const SwiftClock clock;
   const InOrder executor;
@@ -174,13 +173,39 @@ TEST(SharedWorkTest, PartsThatKeepNothingAreNotShared) {
                         "operation", false);
   std::atomic<int> made = 0;
   for (int loop = 0; loop < 3; ++loop) {
-    work.ForEach(30, [&](size_t) {
+    work.ForEachHere(30, [&](size_t) {
       ++made;
       return true;
     });
   }
   EXPECT_EQ(made, 90);
-  EXPECT_EQ(board.loops(), 1u);
+  EXPECT_EQ(board.loops(), 0u);
+}
+
+// Rows that nobody can have written: the loop is made here, as if nobody could be asked.
+TEST(SharedWorkTest, PlansAndShardsThatCannotBeChangeNothing) {
+  for (const ShardPlan& plan : {ShardPlan{.first = 2, .count = 20, .shards = -1},
+                                {.first = 2, .count = 20, .shards = 0},
+                                {.first = 2, .count = 20, .shards = int64_t{1} << 40},
+                                {.first = -2, .count = 20, .shards = 2},
+                                {.first = 20, .count = 20, .shards = 1},
+                                {.first = 2, .count = 19, .shards = 3}}) {
+    ShardBoard board;
+    board.forced = plan;
+    EXPECT_EQ(TakePart(board, false).answer, Alone());
+  }
+  for (const int64_t off : {-100, 100'000}) {
+    ShardBoard board;
+    board.off = off;
+    EXPECT_EQ(TakePart(board, false).answer, Alone());
+  }
+}
+
+// A shard that nobody has and nobody can take is waited for, but not for ever.
+TEST(SharedWorkTest, AShardThatIsGoneIsMadeHere) {
+  ShardBoard board;
+  board.loses = true;
+  EXPECT_EQ(TakePart(board, false).answer, Alone());
 }
 
 }  // namespace

@@ -83,16 +83,29 @@ TEST_F(PostgresShardStoreTest, TheFirstPlanCountsAndShardsGoFromTakenToFinished)
 
 TEST_F(PostgresShardStoreTest, OthersFindTheOperationAsLongAsItHasShardsNobodyHasTaken) {
   const OperationAttempt attempt = Run("request");
-  EXPECT_FALSE(shards_->FindToHelp("other")->has_value());
+  EXPECT_FALSE(shards_->FindToHelp("other", {})->has_value());
   const ShardLoop loop{.operation = attempt.id, .number = 0};
   ASSERT_TRUE(shards_->Open(loop, {.first = 0, .count = 5, .shards = 1}).ok());
-  EXPECT_FALSE(shards_->FindToHelp("owner")->has_value());
-  const auto found = shards_->FindToHelp("other").value();
+  EXPECT_FALSE(shards_->FindToHelp("owner", {})->has_value());
+  const auto found = shards_->FindToHelp("other", {}).value();
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->operation, attempt.id);
   EXPECT_EQ(found->request, "request");
+  EXPECT_FALSE(shards_->FindToHelp("other", {"else", attempt.id})->has_value());
   ASSERT_TRUE(shards_->Take(loop, kHour).ok());
-  EXPECT_FALSE(shards_->FindToHelp("other")->has_value());
+  EXPECT_FALSE(shards_->FindToHelp("other", {})->has_value());
+}
+
+TEST_F(PostgresShardStoreTest, BytesThatWereChangedAreNotRead) {
+  const ShardLoop loop{.operation = Run("request").id, .number = 0};
+  ASSERT_TRUE(shards_->Open(loop, {.first = 0, .count = 5, .shards = 2}).ok());
+  ASSERT_TRUE(shards_->Finish(loop, 0, "some bytes").ok());
+  const auto lease = database_->connections().Take();
+  ASSERT_TRUE((*lease)
+                  ->Script("UPDATE stepcast_shards SET bytes = set_bit(bytes, 70, 1 - "
+                           "get_bit(bytes, 70)) WHERE shard = 0")
+                  .ok());
+  EXPECT_EQ(shards_->Read(loop, 0).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(PostgresShardStoreTest, WithTheEndOfTheOperationAllIsGone) {

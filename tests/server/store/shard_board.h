@@ -26,6 +26,7 @@ class ShardBoard final : public ShardStore {
     MutexLock lock(mutex_);
     if (is_over) return absl::NotFoundError("over");
     if (Fails()) return absl::UnavailableError("away");
+    if (forced.has_value()) return *forced;
     Loop& opened = loops_[loop.number];
     if (opened.shards.empty()) {
       opened.plan = offered;
@@ -40,9 +41,9 @@ class ShardBoard final : public ShardStore {
     const auto next = std::min_element(shards.begin(), shards.end(), [](const auto& a, auto& b) {
       return std::pair(a.is_finished, a.taken) < std::pair(b.is_finished, b.taken);
     });
-    if (next->is_finished) return std::optional<int64_t>();
+    if (next->is_finished || (loses && next == shards.begin())) return std::optional<int64_t>();
     ++next->taken;
-    return next - shards.begin();
+    return next - shards.begin() + off;
   }
   absl::Status Finish(const ShardLoop& loop, int64_t shard, std::string_view bytes) override {
     MutexLock lock(mutex_);
@@ -67,11 +68,19 @@ class ShardBoard final : public ShardStore {
     const std::string& bytes = loops_[loop.number].shards[static_cast<size_t>(shard)].bytes;
     return garbles ? bytes.substr(0, bytes.size() / 2) : bytes;
   }
-  absl::StatusOr<std::optional<Shared>> FindToHelp(const std::string&) override { return to_help; }
+  absl::StatusOr<std::optional<Shared>> FindToHelp(
+      const std::string&, const std::vector<std::string_view>& but) override {
+    if (to_help.has_value() && std::find(but.begin(), but.end(), to_help->operation) != but.end())
+      return std::optional<Shared>();
+    return to_help;
+  }
   absl::StatusOr<ShardCounts> CountShards() override { return counts; }
 
   std::optional<Shared> to_help;
   ShardCounts counts;
+  std::optional<ShardPlan> forced;  // of every loop
+  int64_t off = 0;                  // that shards are told
+  bool loses = false;               // the first shard: nobody gets it
   bool is_over = false;
   bool garbles = false;
   int one_in_fails = 0;  // of all calls; 0: none
