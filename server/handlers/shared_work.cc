@@ -142,7 +142,9 @@ class SharedWork::Loop {
   }
 
   int64_t PatienceNs() const {
-    return std::clamp(kPatienceShards * work_.longest_shard_ns_, kPatienceNs, kMostPatienceNs);
+    const int64_t longest_ns = work_.longest_shard_ns_;
+    return std::clamp(kPatienceShards * longest_ns, kPatienceNs,
+                      std::max(kMostPatienceNs, longest_ns));
   }
 
   bool MakeShard(int64_t shard) {
