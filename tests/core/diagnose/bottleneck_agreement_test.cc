@@ -9,12 +9,15 @@
 #include <string>
 #include <utility>
 
+#include "core/base/executor.h"
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
 #include "core/diagnose/diagnosis.h"
 #include "core/predict/bottleneck.h"
+#include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
 #include "tests/core/engine/random_case.h"
+#include "tests/core/predict/kept_runs.h"
 
 namespace stepcast::bottleneck_agreement_test {
 namespace {
@@ -57,6 +60,7 @@ Job RandomCollectives(uint64_t seed) {
     draft.steps.push_back(std::move(recorded));
   }
   if (pick(0, 3) == 0) draft.device_idle_fraction = static_cast<double>(pick(0, 9)) / 10;
+  if (random.Below(4) == 0) draft.operations.front().pass = Pass::kDataLoading;
   Job job{.profile = Profile::Create(std::move(draft)).value(), .scenario = {}};
   AllReduceDraft how{.latency_seconds = static_cast<double>(pick(0, 3)) * 1e-4};
   job.scenario.bandwidth_bytes_per_second = 1e8 * static_cast<double>(pick(1, 30));
@@ -128,6 +132,7 @@ void ExpectGreatest(const Diagnosis& diagnosis) {
 // Prints the shares of jobs of which both name the same, and of which what was named brings within
 // a hundredth of the most; the latter is asserted.
 void Compare(const char* kind, Job (*make)(uint64_t), double least_share) {
+  testing::KeptRuns memory;
   int same = 0;
   int near = 0;
   int jobs = 0;
@@ -139,7 +144,10 @@ void Compare(const char* kind, Job (*make)(uint64_t), double least_share) {
     const absl::StatusOr<DiagnosisQuery> query =
         ResolveDiagnosis(job.profile, {.scenario = job.scenario});
     if (!query.ok()) continue;
-    const absl::StatusOr<Diagnosis> diagnosis = DiagnoseJob(job.profile, *query, NeverStop);
+    // Of all jobs: what was kept for one is of no use to another.
+    const KnownRuns known{.memory = &memory, .profile_digest = std::to_string(seed)};
+    const absl::StatusOr<Diagnosis> diagnosis =
+        DiagnoseJob(job.profile, *query, NeverStop, InOrder(), known);
     ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
     ExpectGreatest(*diagnosis);
     const absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(
@@ -147,6 +155,13 @@ void Compare(const char* kind, Job (*make)(uint64_t), double least_share) {
     ASSERT_TRUE(answer.ok()) << answer.status();
     const std::optional<ResourceGain>& named = answer->predictions.front().bottleneck_gain;
     ASSERT_TRUE(named.has_value());
+    const Prediction recalled =
+        PredictThroughput(job.profile, {.scenarios = {query->scenario}, .options = query->options},
+                          NeverStop, InOrder(), known)
+            ->predictions.front();
+    EXPECT_EQ(recalled.bottleneck_gain->change, named->change);
+    EXPECT_EQ(recalled.bottleneck_gain->gain, named->gain);
+    EXPECT_EQ(recalled.examples_per_second, answer->predictions.front().examples_per_second);
     const ResourceGain& in_full = *diagnosis->prediction.bottleneck_gain;
     const bool is_same = named->change == in_full.change;
     const bool is_near = is_same || GainBy(*diagnosis, named->change) > in_full.gain - 0.01;
@@ -166,6 +181,7 @@ void Compare(const char* kind, Job (*make)(uint64_t), double least_share) {
   }
   std::printf("%s: of %d jobs %d have the same name, %d the same or within 1 %%\n", kind, jobs,
               same, near);
+  EXPECT_GT(memory.hits_of_changes, jobs / 2);
   EXPECT_GE(close, 0.9 * compared);
   EXPECT_GT(jobs, kJobs / 2);
   EXPECT_GE(near, least_share * jobs);
