@@ -60,7 +60,8 @@ class SharedWork::Loop {
 
   void Run() {
     work_.StartRecording();
-    MakeFirst();
+    // As long as those of the loop before, they need not be tried.
+    if (!work_.IsLong() || ShardsOfTheRest() < 2) MakeFirst();
     if (const int64_t shards = ShardsOfTheRest(); shards > 1) Share(shards);
     work_.StopRecording();
     MakeRest();
@@ -79,7 +80,8 @@ class SharedWork::Loop {
       Make(next_, end);
       next_ = end;
       const int64_t taken_ns = environment().clock.MonotonicNs() - began_ns;
-      seconds_of_part_ = static_cast<double>(taken_ns) / kNsPerSecond / static_cast<double>(next_);
+      work_.seconds_of_part_ =
+          static_cast<double>(taken_ns) / kNsPerSecond / static_cast<double>(next_);
       if (work_.IsLong()) break;
     }
   }
@@ -87,7 +89,7 @@ class SharedWork::Loop {
   int64_t ShardsOfTheRest() const {
     if (failed_ != kNone) return 0;
     const size_t rest = done_.size() - next_;
-    const double seconds = seconds_of_part_ * static_cast<double>(rest);
+    const double seconds = work_.seconds_of_part_ * static_cast<double>(rest);
     if (seconds < kLongLoopSeconds) return 0;
     const auto most = std::min(kMaxShards, static_cast<int64_t>(rest));
     return std::clamp(static_cast<int64_t>(seconds / kShardSeconds) + 1, int64_t{1}, most);
@@ -153,6 +155,8 @@ class SharedWork::Loop {
     if (failed_ != kNone) return false;
     const int64_t taken_ns = environment().clock.MonotonicNs() - began_ns;
     work_.longest_shard_ns_ = std::max(work_.longest_shard_ns_, taken_ns);
+    work_.seconds_of_part_ = static_cast<double>(taken_ns) / kNsPerSecond /
+                             static_cast<double>(plan_.Begin(shard + 1) - plan_.Begin(shard));
     MarkRead(shard);
     // With the runs of the first parts.
     return Goes(environment().store.Finish(name(), shard, work_.TakeRecorded()));
@@ -211,7 +215,6 @@ class SharedWork::Loop {
   std::vector<bool> done_;  // by part
   size_t next_ = 0;         // those before it are done
   size_t failed_ = kNone;   // the first part that returned false
-  double seconds_of_part_ = 0;
   ShardPlan plan_;
   std::vector<bool> is_read_;  // by shard: made here, or read
   size_t left_ = 0;            // shards that are not

@@ -82,6 +82,7 @@ class SharedWork final : public Executor, public RunMemory {
   // By the thread that makes the computation.
   mutable int64_t loops_ = 0;
   mutable int64_t longest_shard_ns_ = 0;
+  mutable double seconds_of_part_ = 0;  // of late
   mutable Mutex mutex_;
   // Runs, by key; where they are recorded.
   mutable std::optional<std::unordered_map<std::string, std::shared_ptr<const std::string>>>
