@@ -201,13 +201,16 @@ TEST(DiagnosisTest, WithoutHostWaitsThereIsNoneForDataEither) {
     const WhatIfAnswer* const data = Find(diagnosis, WhatIf::kNoDataWait);
     ASSERT_TRUE(host != nullptr && data != nullptr);
     EXPECT_GE(host->ratio, data->ratio - 1e-9);
-    if (bandwidth == 1e12) EXPECT_NEAR(host->ratio, 40.0 / 24, 1e-3);
+    if (bandwidth == 1e12) {
+      EXPECT_NEAR(host->ratio, 40.0 / 24, 1e-3);
+    }
     // As a prediction tells it.
     ThroughputQuery asked{.scenarios = {query.scenario}, .options = query.options};
     const Prediction prediction =
         PredictThroughput(profile, asked, NeverStop).value().predictions[0];
-    if (prediction.bottleneck_gain->change == WhatIf::kNoHostWait)
+    if (prediction.bottleneck_gain->change == WhatIf::kNoHostWait) {
       EXPECT_NEAR(prediction.bottleneck_gain->gain, host->ratio - 1, 0.02);
+    }
   }
 }
 
