@@ -369,7 +369,7 @@ class KustomizeTest(unittest.TestCase):
         by_adapter = rendered_with("shared", "autoscaling-hpa")
         self.assertEqual(self.kinds(by_adapter), shared)
         (scaler,) = [each for each in by_adapter if each["kind"] == "HorizontalPodAutoscaler"]
-        self.assertEqual([metric["type"] for metric in scaler["spec"]["metrics"]], ["Resource", "External", "External"])
+        self.assertEqual([metric["type"] for metric in scaler["spec"]["metrics"]], ["Resource", "External", "External", "External"])
         self.assertEqual(scaler["spec"]["maxReplicas"], 12)
 
     def test_profile_sync_is_added_to_every_overlay_and_has_credentials_with_tls(self):
