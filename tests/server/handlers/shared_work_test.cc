@@ -14,20 +14,11 @@
 #include "core/base/stop_check.h"
 #include "core/predict/run_memory.h"
 #include "server/base/clock.h"
+#include "tests/server/handlers/swift_clock.h"
 #include "tests/server/store/shard_board.h"
 
 namespace stepcast::server::shared_work_test {
 namespace {
-
-// Goes on by a second whenever it is asked, so that every loop is long.
-class SwiftClock final : public Clock {
- public:
-  int64_t MonotonicNs() const override { return now_ns_ += kNsPerSecond; }
-  int64_t WallNs() const override { return 0; }
-
- private:
-  mutable std::atomic<int64_t> now_ns_{0};
-};
 
 RunSummary RunOfPart(int64_t loop, size_t part) {
   RunSummary run;

@@ -21,20 +21,11 @@
 #include "server/handlers/prediction_handler.h"
 #include "server/store/memory_profile_store.h"
 #include "stepcast/v1/job_service.pb.h"
+#include "tests/server/handlers/swift_clock.h"
 #include "tests/server/store/shard_board.h"
 
 namespace stepcast::server::job_computation_test {
 namespace {
-
-// Goes on by a second whenever it is asked, so that every loop is long; the wall stands still.
-class SwiftClock final : public Clock {
- public:
-  int64_t MonotonicNs() const override { return now_ns_ += kNsPerSecond; }
-  int64_t WallNs() const override { return 0; }
-
- private:
-  mutable std::atomic<int64_t> now_ns_{0};
-};
 
 class JobComputationTest : public ::testing::Test {
  protected:
