@@ -168,7 +168,7 @@ class PointSet {
   const SimulationOptions options_;
   const KnownRuns known_;
   const std::shared_ptr<const Worlds> worlds_;  // null: steps are as recorded
-  // Of the steps that a change repeats in place of the profile's; null: not asked for yet.
+  // The worlds of steps that a change repeats in place of the profile's; null: not asked for yet.
   std::shared_ptr<const Worlds> other_worlds_;
   std::deque<Entry> entries_;
   WholePoints whole_;

@@ -32,7 +32,7 @@ std::string RunKeyPrefix(std::string_view profile_digest, const Scenario& scenar
 // Of the replication with that index.
 std::string RunKeyOf(std::string_view prefix, int32_t replication);
 
-// Of a run of another kind than the replication whose key is given: `kind` tells them apart.
+// The key of a run of another kind than the replication whose key is given.
 std::string RunKeyOfKind(std::string_view key, std::string_view kind);
 
 // A memo of runs that were made before, by whoever computes: a run is the same whenever it is made
@@ -74,7 +74,7 @@ struct KnownRuns {
   absl::StatusOr<std::shared_ptr<const RunSummary>> Once(
       const std::string& key, absl::FunctionRef<absl::StatusOr<RunSummary>()> make,
       bool was_asked = false) const;
-  // As Executor::ForEach, of parts that make their runs with Once.
+  // Executor::ForEach of parts that make their runs with Once.
   void ForEach(const Executor& executor, size_t count, absl::FunctionRef<bool(size_t)> part) const {
     memory == nullptr ? executor.ForEachHere(count, part) : executor.ForEach(count, part);
   }

@@ -208,7 +208,7 @@ Changed JobChanges::NoHostWait(Scenario scenario) const {
   if (!idle.has_value())
     return LeftOut("the profile does not say for how long devices wait for their hosts");
   if (*idle == 0) return LeftOut("devices never wait for their hosts");
-  // What is not for data is in every computation alike.
+  // Waiting that is not for data is in every computation alike.
   const double rest = std::max(0.0, (*idle - data_share_) / (1 - data_share_));
   Changed changed = ComputesFaster(std::move(scenario), 1 / (1 - rest));
   changed.profile = without_data_wait_;

@@ -21,7 +21,7 @@ OperationRunnerOptions RunnerOptions(const OperationOptions& options, const std:
 OperationBackEnd::OperationBackEnd(const OperationOptions& options, const Environment& environment)
     : handler_(environment.store, environment.profiles),
       waiters_(handler_, environment.calls.clock, options.max_waiting_calls),
-      // Of those that this server has, and those that it helps with.
+      // A thread for each operation that this server has, and for each that it helps with.
       jobs_({.threads = 2 * std::max(1, options.max_running),
              .queue_max = 2 * static_cast<size_t>(std::max(1, options.max_running)),
              .nice = kSimulationNice}),

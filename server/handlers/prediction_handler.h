@@ -37,7 +37,7 @@
 
 namespace stepcast::server {
 
-// What a computation is made with.
+// The means of a computation: threads, and a memory of runs.
 struct ComputingMeans {
   const Executor& executor;
   RunMemory* runs = nullptr;  // null: no run is kept

@@ -15,7 +15,7 @@ namespace stepcast::server {
 
 namespace {
 
-// What takes less is not worth being asked about.
+// Computations and loops that take less are not worth being asked about.
 constexpr double kLongSeconds = 1;
 constexpr double kLongLoopSeconds = 0.3;
 constexpr double kShardSeconds = 0.5;
@@ -60,7 +60,7 @@ class SharedWork::Loop {
 
   void Run() {
     work_.StartRecording();
-    // As long as those of the loop before, they need not be tried.
+    // Parts are taken to last as long as those of the loop before.
     if (!work_.IsLong() || ShardsOfTheRest() < 2) MakeFirst();
     if (const int64_t shards = ShardsOfTheRest(); shards > 1) Share(shards);
     work_.StopRecording();
