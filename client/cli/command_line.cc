@@ -31,12 +31,6 @@ namespace stepcast::client {
 
 namespace {
 
-TypedFlags TypedIn(const CLI::App& app) {
-  TypedFlags typed;
-  for (const CLI::Option* option : app.parse_order()) typed.push_back(option->get_name());
-  return typed;
-}
-
 std::vector<std::string> FlagsOf(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {

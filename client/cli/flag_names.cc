@@ -222,6 +222,12 @@ bool IsOfPath(char c) {
 
 }  // namespace
 
+TypedFlags TypedIn(const CLI::App& app) {
+  TypedFlags typed;
+  for (const CLI::Option* option : app.parse_order()) typed.push_back(option->get_name());
+  return typed;
+}
+
 std::string FieldText(std::string_view path, const TypedFlags& typed) {
   const std::optional<Typed> found = FlagOf(path, typed);
   if (!found.has_value()) return std::string(path);
@@ -245,23 +251,27 @@ std::string FlagToGive(std::string_view path) {
 }
 
 std::string DescriptionText(std::string_view description, const TypedFlags& typed) {
+  std::string told(description);
+  // "(--all-reduce; in a request, all_reduce)": the flag is enough for who types.
+  const size_t of_requests = told.find("; in a request, ");
+  if (!typed.empty() && of_requests != std::string::npos)
+    told.erase(of_requests, told.find(')', of_requests) - of_requests);
   std::string text;
   bool quoted = false;
-  for (size_t at = 0; at < description.size();) {
-    if (description[at] == '"') quoted = !quoted;
+  for (size_t at = 0; at < told.size();) {
+    if (told[at] == '"') quoted = !quoted;
     size_t end = at;
-    while (!quoted && end < description.size() && IsOfPath(description[end])) ++end;
-    const std::string_view word = description.substr(at, std::max<size_t>(end - at, 1));
+    while (!quoted && end < told.size() && IsOfPath(told[end])) ++end;
+    const std::string word = told.substr(at, std::max<size_t>(end - at, 1));
     at += word.size();
-    std::string_view shown = word;
     // Words that are not names of fields have neither underscore nor dot; a name may be of the part
     // at hand.
     std::string named;
     for (const char* part :
          {"", "scenario.", "scenario.change.", "scenario.all_reduce.",
           "scenario.parameter_servers.", "options.", "constraints.", "prices."}) {
-      if (word.find_first_of("_.") == std::string_view::npos) break;
-      const std::string path = absl::StrCat(part, std::string(word));
+      if (word.find_first_of("_.") == std::string::npos) break;
+      const std::string path = absl::StrCat(part, word);
       const std::optional<Typed> found = FlagOf(path, typed);
       if (found.has_value() && found->rest.empty()) {
         named = found->flag;
@@ -270,8 +280,7 @@ std::string DescriptionText(std::string_view description, const TypedFlags& type
       // A field that no flag has set is one that a flag could set.
       if (named.empty() && !typed.empty() && FlagToGive(path) != path) named = FlagToGive(path);
     }
-    if (!named.empty()) shown = named;
-    text.append(shown);
+    text.append(named.empty() ? word : named);
   }
   return text;
 }

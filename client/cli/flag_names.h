@@ -1,6 +1,7 @@
 // The flags that set the fields of requests, so that people are told of what they typed.
 #pragma once
 
+#include <CLI/App.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ extern const std::vector<FieldFlag> kFieldFlags;
 
 // The flags that a command was given: "--latency".
 using TypedFlags = std::vector<std::string>;
+TypedFlags TypedIn(const CLI::App& app);
 
 // The path as people know it: "--latency" of "scenario.all_reduce.latency_seconds" where that was
 // typed; of an entry of a list "--workers, number 3"; else the path as it is.
@@ -26,7 +28,7 @@ std::string FieldText(std::string_view path, const TypedFlags& typed);
 std::string FlagToGive(std::string_view path);
 
 // A description of what is wrong with the field of `path`, with the names of other fields that were
-// set by flags replaced by these.
+// set by flags replaced by these. What it says for those who write requests is left out.
 std::string DescriptionText(std::string_view description, const TypedFlags& typed);
 
 }  // namespace stepcast::client

@@ -167,19 +167,25 @@ std::string BoundsText(const v1::OptimizeOrderResponse& response) {
       "; gap: how far above that an order is.\n");
 }
 
-// Says that the chosen order slows the job down in the long run, where that is sure.
+// Says that the chosen order makes the job slower in the long run, or may do so, than an order that
+// nobody chose.
 std::string SlowerText(const v1::TransferOrderResult& chosen) {
   const v1::OrderSpeedup* worst = nullptr;
   for (const v1::OrderSpeedup& speedup : chosen.speedups()) {
-    const bool is_sure =
-        speedup.has_confidence_interval() && speedup.confidence_interval().upper() < 1;
-    if (is_sure && (worst == nullptr || speedup.speedup() < worst->speedup())) worst = &speedup;
+    if (speedup.has_confidence_interval() && speedup.speedup() < 1 &&
+        (worst == nullptr || speedup.speedup() < worst->speedup()))
+      worst = &speedup;
   }
   if (worst == nullptr) return "";
-  return absl::StrCat("Slower in the long run: ", v1::OrderMethod_Name(chosen.method()),
-                      " is chosen by the makespan of one step, and makes ",
-                      PercentText(1 - worst->speedup()), " fewer examples/s than ",
-                      BaselineNameOf(worst->over()), ", so keep that.\n");
+  const bool is_sure = worst->confidence_interval().upper() < 1;
+  return absl::StrCat(
+      is_sure ? "Slower" : "Perhaps slower",
+      " in the long run: ", v1::OrderMethod_Name(chosen.method()),
+      " is chosen by the makespan of one step, and makes ", PercentText(1 - worst->speedup()),
+      " fewer examples/s than ", BaselineNameOf(worst->over()),
+      is_sure ? ", so keep that.\n"
+              : absl::StrCat(" (", SpeedupIntervalText(worst->confidence_interval()),
+                             " times as many).\n"));
 }
 
 // The gain of the chosen order over those that nobody chose.

@@ -73,6 +73,7 @@ class ClientSource final : public server::ReportSource {
 struct OtherScenario {
   std::string flags;
   v1::Scenario scenario;
+  TypedFlags typed;
 };
 
 // Failure: INVALID_ARGUMENT, with what is wrong with the flags.
@@ -86,7 +87,7 @@ absl::StatusOr<OtherScenario> ParseOther(const std::string& flags) {
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(absl::StrCat("\"", flags, "\": ", error.what()));
   }
-  return OtherScenario{.flags = flags, .scenario = scenario.scenario()};
+  return OtherScenario{.flags = flags, .scenario = scenario.scenario(), .typed = TypedIn(app)};
 }
 
 // The command of `app` as it was parsed: with the words that were typed, but none that say where
@@ -166,7 +167,9 @@ class ReportCommand : public Command {
       *subject.question.mutable_options() = simulation_.options();
       request.subjects.push_back(std::move(subject));
     }
+    Session told = session;  // with what was typed within --against
     for (const OtherScenario& other : against_) {
+      told.typed.insert(told.typed.end(), other.typed.begin(), other.typed.end());
       server::ReportSubject subject = request.subjects.front();
       request.subjects.front().label = "as asked";
       subject.label = other.flags;
@@ -174,7 +177,7 @@ class ReportCommand : public Command {
       request.subjects.push_back(std::move(subject));
     }
     scenario_.Explain(session);
-    return Write(session, request);
+    return Write(told, request);
   }
 
  private:

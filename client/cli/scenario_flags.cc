@@ -408,8 +408,9 @@ std::vector<int32_t> ScenarioFlags::DefaultCounts() const {
   return CountsThatDivide(std::move(counts));
 }
 
-// "cluster: dgx-a100: 8 workers-per-node, 192GB/s bandwidth (measured), ...", but for the figures
-// that flags have taken the place of.
+// "cluster: dgx-a100: bandwidth 192GB/s (measured); all-reduces: workers-per-node 8, ...", but for
+// the figures that flags have taken the place of. A job with servers has use for the bandwidth
+// only.
 std::string ScenarioFlags::ClusterText() const {
   const v1::AllReduce& job = scenario_.all_reduce();
   const std::pair<const char*, bool> replaced[] = {
@@ -420,19 +421,27 @@ std::string ScenarioFlags::ClusterText() const {
       {"intra-latency", job.has_intra_node_latency_seconds()},
       {"algorithm", job.algorithm() != v1::AllReduce::ALGORITHM_UNSPECIFIED},
       {"nics", true}};
-  std::vector<std::string> figures;
+  std::string bandwidth;
+  std::vector<std::string> of_all_reduces;
   for (const ClusterFigure& figure : cluster_->figures) {
     const bool in_force =
-        (!asks_servers_ || figure.name == "bandwidth") &&
         (WorkersPerNode() > 1 || !figure.name.starts_with("intra-")) &&
         std::none_of(std::begin(replaced), std::end(replaced),
                      [&](const auto& field) { return field.second && figure.name == field.first; });
     if (!in_force) continue;
     const bool has_basis = figure.basis == "measured" || figure.basis == "nominal";
-    figures.push_back(absl::StrCat(figure.name, " ", figure.value,
-                                   has_basis ? absl::StrCat(" (", figure.basis, ")") : ""));
+    const std::string text = absl::StrCat(figure.name, " ", figure.value,
+                                          has_basis ? absl::StrCat(" (", figure.basis, ")") : "");
+    if (figure.name == "bandwidth") {
+      bandwidth = text;
+    } else if (!asks_servers_) {
+      of_all_reduces.push_back(text);
+    }
   }
-  return absl::StrCat("cluster: ", cluster_->name, ": ", absl::StrJoin(figures, ", "), "\n");
+  return absl::StrCat(
+      "cluster: ", cluster_->name, ": ", bandwidth,
+      bandwidth.empty() || of_all_reduces.empty() ? "" : "; ",
+      of_all_reduces.empty() ? "" : "all-reduces: ", absl::StrJoin(of_all_reduces, ", "), "\n");
 }
 
 void ScenarioFlags::Explain(const Session& session) const {

@@ -151,7 +151,7 @@ class ClusterTest(ServerTest):
 
     def test_flags_replace_figures_one_by_one(self):
         _, _, errors = stepcast("predict", self.job, "--cluster", "p4d", "--bandwidth", "10Gbit/s", "--workers", "8,16")
-        self.assertIn("cluster: p4d: workers-per-node 8, latency 4.7us, intra-bandwidth 204GB/s (measured)", errors)
+        self.assertIn("cluster: p4d: all-reduces: workers-per-node 8, latency 4.7us, intra-bandwidth 204GB/s (measured)", errors)
         self.assertNotIn("400Gbit/s", errors)
         self.assertIn("bandwidth: 10Gbit/s is 1250000000 bytes/s", errors)
 

@@ -441,6 +441,7 @@ class CommandTest(ServerTest):
         cases = [
             ((self.file, "--against", "--bogus 1"), 2, "--bogus"),
             ((self.file, self.file, "--against", "--servers 2"), 2, "--against"),
+            ((self.file, "--against", "--latency 1us"), 1, "--latency: belongs to collectives"),
             ((self.file, self.file, self.file), 2, "error"),
             ((), 2, "PROFILE"),
             ((os.path.join(self.folder, "no_file.json"),), 2, "no_file.json"),

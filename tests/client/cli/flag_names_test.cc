@@ -185,6 +185,10 @@ TEST(FlagNamesTest, DescriptionsNameFlagsToo) {
             "given, and --workers-per-rack is not, in \"workers_per_rack\"");
   EXPECT_EQ(DescriptionText("unset, but constraints.deadline needs it", {"--deadline"}),
             "unset, but --deadline needs it");
+  EXPECT_EQ(
+      DescriptionText("ask for servers (--servers N; in a request, parameter_servers.servers)",
+                      {"--sync"}),
+      "ask for servers (--servers N)");
   EXPECT_EQ(DescriptionText("12 is above the limit max_steps = 7", {"--steps"}),
             "12 is above the limit max_steps = 7");
 }

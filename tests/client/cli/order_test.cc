@@ -61,7 +61,7 @@ TEST(OrderTableTest, ShowsMethodsBoundsAndTheChosenOrder) {
                                             "   1       12 B  recv/b\n");
 }
 
-TEST(OrderTableTest, AnOrderThatIsSurelySlowerIsAdvisedAgainst) {
+TEST(OrderTableTest, AnOrderThatIsSlowerIsAdvisedAgainstAsFarAsThatIsSure) {
   v1::OptimizeOrderResponse response = TwoOrders();
   v1::OrderSpeedup& over = *response.mutable_orders(0)->mutable_speedups(0);
   over.set_speedup(0.75);
@@ -72,7 +72,12 @@ TEST(OrderTableTest, AnOrderThatIsSurelySlowerIsAdvisedAgainst) {
   over.mutable_confidence_interval()->set_upper(0.99);
   EXPECT_NE(OrderText(response, 10).find(line), std::string::npos);
   over.mutable_confidence_interval()->set_upper(1);
-  EXPECT_EQ(OrderText(response, 10).find("Slower"), std::string::npos);
+  const std::string doubt =
+      "Perhaps slower in the long run: TAC is chosen by the makespan of one step, and makes 25.0% "
+      "fewer examples/s than graph order (0.7000 to 1.000 times as many).\n";
+  EXPECT_NE(OrderText(response, 10).find(doubt), std::string::npos) << OrderText(response, 10);
+  over.set_speedup(1);
+  EXPECT_EQ(OrderText(response, 10).find("in the long run"), std::string::npos);
 }
 
 TEST(OrderTableTest, CountsTheTransfersItDoesNotShow) {

@@ -324,16 +324,19 @@ TEST(ClusterFlagTest, ItsBandwidthIsAsMeasuredAsItsFigureSays) {
 
 TEST(ClusterFlagTest, SaysWhichFiguresAreInForce) {
   EXPECT_EQ(Explain({"--cluster", "dgx-a100"}).text,
-            "cluster: dgx-a100: workers-per-node 8, bandwidth 192GB/s (measured), latency 4.7us, "
-            "intra-bandwidth 204GB/s (measured), intra-latency 3.4us (measured), algorithm ring\n");
+            "cluster: dgx-a100: bandwidth 192GB/s (measured); all-reduces: workers-per-node 8, "
+            "latency 4.7us, intra-bandwidth 204GB/s (measured), intra-latency 3.4us (measured), "
+            "algorithm ring\n");
   EXPECT_EQ(
       Explain({"--cluster", "dgx-a100", "--bandwidth", "1GB/s", "--latency", "1us",
                "--workers-per-node", "4", "--intra-bandwidth", "2GB/s", "--intra-latency", "2us"})
           .text,
-      "cluster: dgx-a100: algorithm ring\nbandwidth: 1GB/s is 1000000000 bytes/s\n");
+      "cluster: dgx-a100: all-reduces: algorithm ring\nbandwidth: 1GB/s is 1000000000 bytes/s\n");
   // Nothing is sent within a node of one worker.
-  EXPECT_EQ(Explain({"--cluster", "dgx-a100", "--workers-per-node", "1"}).text,
-            "cluster: dgx-a100: bandwidth 192GB/s (measured), latency 4.7us, algorithm ring\n");
+  EXPECT_EQ(
+      Explain({"--cluster", "dgx-a100", "--workers-per-node", "1"}).text,
+      "cluster: dgx-a100: bandwidth 192GB/s (measured); all-reduces: latency 4.7us, algorithm "
+      "ring\n");
 }
 
 TEST(ClusterFlagTest, NumbersOfWorkersFillNodes) {
