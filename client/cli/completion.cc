@@ -6,15 +6,20 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/cli/cluster.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
 
 namespace stepcast::client {
 
 namespace {
+
+constexpr char kFiles[] = "@f";  // among values: a file's name
 
 // Letters that mean nothing to a shell, neither in single quotes nor in a list of words.
 constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-|";
@@ -23,7 +28,7 @@ constexpr char kBashScript[] =
     R"bash(# bash completion of PROGRAM, as `PROGRAM completion bash` prints it.
 
 # _PROGRAM_words PATH: sets `commands` and `argument` to those of the command PATH, and adds its options to `options`.
-# An option is --name, --name=VALUES where it needs a value, --name~VALUES where it may have one; VALUES and `argument` are @f for a file, @d for a folder, or a|b|c.
+# An option is --name, --name=VALUES where it needs a value, --name~VALUES where it may have one; VALUES and `argument` are a|b|c, with @f among them for a file or @d for a folder.
 _PROGRAM_words() {
   case "$1" in
 CASES  esac
@@ -31,12 +36,14 @@ CASES  esac
 
 # _PROGRAM_values VALUES PREFIX BEGINNING: completes BEGINNING to one of VALUES, and puts PREFIX before each.
 _PROGRAM_values() {
-  if [[ "$1" == @[fd] ]]; then
+  local words="${1//|/ }"
+  local -a paths=()
+  if [[ "$words" =~ @([fd]) ]]; then
     compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -P "$2" "-${1#@}" -- "$3")
-  else
-    mapfile -t COMPREPLY < <(compgen -P "$2" -W "${1//|/ }" -- "$3")
+    mapfile -t paths < <(compgen -P "$2" "-${BASH_REMATCH[1]}" -- "$3")
   fi
+  mapfile -t COMPREPLY < <(compgen -P "$2" -W "${words//@[fd]/}" -- "$3")
+  COMPREPLY+=("${paths[@]}")
 }
 
 _PROGRAM() {
@@ -92,13 +99,11 @@ _PROGRAM_words() {
 CASES  esac
 }
 
-# _PROGRAM_values VALUES: completes one of VALUES, which is @f for a file, @d for a folder, or a|b|c.
+# _PROGRAM_values VALUES: completes one of VALUES, which are a|b|c, with @f among them for a file or @d for a folder.
 _PROGRAM_values() {
-  case "$1" in
-    '@f') _files ;;
-    '@d') _files -/ ;;
-    *) compadd -- ${(s:|:)1} ;;
-  esac
+  local values=(${(s:|:)1})
+  compadd -- ${values:#@[fd]}
+  if (( ${values[(Ie)@f]} )); then _files; elif (( ${values[(Ie)@d]} )); then _files -/; fi
 }
 
 _PROGRAM() {
@@ -165,30 +170,47 @@ end
 complete -c PROGRAM -f
 LINES)fish";
 
-// The values there can be, as the script writes them: from `type`, which the help shows, and of an
-// argument also from its name.
-std::string ValuesOf(const std::string& type, const std::string& argument) {
+// Words that a value can be though the help does not list them: of presets, of commands.
+std::vector<std::string> WordsBeside(const CLI::App& app, const CLI::Option& option) {
+  std::vector<std::string> words;
+  const bool names_cluster = option.get_positional() && app.get_name() == "clusters";
+  if (names_cluster || option.get_name() == "--cluster") {
+    const absl::StatusOr<std::vector<ClusterPreset>> presets = ParseClusters(kClusterPresets);
+    for (const ClusterPreset& preset : *presets) words.push_back(preset.name);
+  } else if (option.get_positional() && app.get_name() == "help") {
+    words = CommandNames(*app.get_parent());
+  }
+  return words;
+}
+
+// The values there can be, as the script writes them: from the type, which the help shows, of an
+// argument also from its name, and those that are known beside.
+std::string ValuesOf(const CLI::App& app, const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::string argument = option.get_positional() ? option.get_single_name() : "";
+  std::vector<std::string> beside = WordsBeside(app, option);
   std::string choices = type;
   const size_t open = type.find('{');
   if (open != std::string::npos && type.find('}', open) != std::string::npos) {
     choices = absl::StrReplaceAll(type.substr(open + 1, type.find('}', open) - open - 1),
                                   {{",", "|"}, {" ", ""}});
   } else if (type.find('|') == std::string::npos) {
-    for (const auto& [word, values] : {std::pair("FILE", "@f"), std::pair("DIR", "@d")}) {
-      if (type.find(word) != std::string::npos || argument.find(word) != std::string::npos)
-        return values;
+    for (const auto& [word, values] : {std::pair("FILE", kFiles), std::pair("DIR", "@d")}) {
+      if (type.find(word) != std::string::npos || argument.find(word) != std::string::npos) {
+        beside.push_back(values);
+        break;
+      }
     }
-    return "";
+    return absl::StrJoin(beside, "|");
   }
   return choices.find_first_not_of(kPlain) == std::string::npos ? choices : "";
 }
 
 // The option by each of its names; nothing for an argument.
-std::vector<std::string> WordsOf(const CLI::Option& option) {
+std::vector<std::string> WordsOf(const CLI::App& app, const CLI::Option& option) {
   std::string value;
   if (option.get_items_expected_max() > 0) {
-    value = absl::StrCat(option.get_items_expected_min() > 0 ? "=" : "~",
-                         ValuesOf(option.get_type_name(), ""));
+    value = absl::StrCat(option.get_items_expected_min() > 0 ? "=" : "~", ValuesOf(app, option));
   }
   std::vector<std::string> words;
   for (const std::string& name : option.get_lnames())
@@ -204,9 +226,8 @@ void AppendCases(const CLI::App& app, const std::string& path, std::string& case
   std::string argument;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
-    for (std::string& word : WordsOf(*option)) options.push_back(std::move(word));
-    if (option->get_positional() && argument.empty())
-      argument = ValuesOf(option->get_type_name(), option->get_single_name());
+    for (std::string& word : WordsOf(app, *option)) options.push_back(std::move(word));
+    if (option->get_positional() && argument.empty()) argument = ValuesOf(app, *option);
   }
   const std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App* command) {
     return !command->get_group().empty() && !command->get_name().empty();
@@ -237,10 +258,12 @@ std::string FishQuoted(const std::string& text) {
 
 // The candidates of a value, from ValuesOf, as fish takes them.
 std::string FishValues(const std::string& values) {
-  if (values == "@f") return " -F";
-  if (values == "@d") return " -a '(__fish_complete_directories)'";
   if (values.empty()) return "";
-  return absl::StrCat(" -a ", FishQuoted(absl::StrReplaceAll(values, {{"|", " "}})));
+  const bool has_files = absl::EndsWith(values, kFiles);
+  const std::string words = absl::StrReplaceAll(
+      values, {{"|", " "}, {kFiles, ""}, {"@d", "(__fish_complete_directories)"}});
+  return absl::StrCat(has_files ? " -F" : "",
+                      words.empty() ? "" : absl::StrCat(" -a ", FishQuoted(words)));
 }
 
 // The parts of fish's script that commands give.
@@ -277,9 +300,7 @@ void AppendFish(const CLI::App& app, const std::string& program, const std::stri
     if (option->get_group().empty()) continue;
     if (!option->get_positional()) {
       flags.push_back(option);
-    } else if (const std::string values =
-                   FishValues(ValuesOf(option->get_type_name(), option->get_single_name()));
-               !values.empty()) {
+    } else if (const std::string values = FishValues(ValuesOf(app, *option)); !values.empty()) {
       absl::StrAppend(&parts.lines, start, values, "\n");
     }
   }
@@ -291,12 +312,12 @@ void AppendFish(const CLI::App& app, const std::string& program, const std::stri
       if (needs_value) parts.valued.push_back("--" + name);
     }
     for (const std::string& name : option->get_snames()) absl::StrAppend(&names, " -s ", name);
-    const std::string values = ValuesOf(option->get_type_name(), "");
+    const std::string values = ValuesOf(app, *option);
     // A value that is not a file excludes files.
     absl::StrAppend(&parts.lines, flag_start, names,
-                    !needs_value     ? ""
-                    : values == "@f" ? " -r"
-                                     : " -x",
+                    !needs_value                     ? ""
+                    : absl::EndsWith(values, kFiles) ? " -r"
+                                                     : " -x",
                     FishValues(values), " -d ", FishQuoted(option->get_description()), "\n");
   }
   for (const std::string& name : CommandNames(app)) {

@@ -70,11 +70,11 @@ class CompletionTest(unittest.TestCase):
     def test_values_are_those_of_the_type(self):
         words = self.complete(
             ["--output", ""], ["--output", "="], ["--output", "=", "j"], ["--output=t"], ["predict", "x", "--order", "r"], ["profile", "import", "--format", ""],
-            ["completion", ""], ["predict", "--workers", ""], ["recommend", "x", "--plot", "--ser"])  # fmt: skip
+            ["completion", ""], ["predict", "--workers", ""], ["recommend", "x", "--plot", "--ser"], ["help", "dia"])  # fmt: skip
         self.assertEqual(
             words,
             [["table", "json"], ["table", "json"], ["json"], ["--output=table"], ["recorded", "random", "reverse"], ["layers", "run-metadata", "timeline", "pytorch", "chakra", "horovod"],
-             ["bash", "zsh", "fish"], [], ["--server", "--server-hour", "--servers", "--server-partition"]])  # fmt: skip
+             ["bash", "zsh", "fish"], [], ["--server", "--server-hour", "--servers", "--server-partition"], ["diagnose"]])  # fmt: skip
 
     def test_every_model_that_is_completed_is_in_the_zoo(self):
         (models,) = self.complete(["profile", "zoo", ""])
@@ -100,6 +100,16 @@ class CompletionTest(unittest.TestCase):
             both = ["a profile.json", "a.svg"]
             words = self.complete(["predict", "a"], ["allocate", "a"], ["--tls-ca", "a"], ["predict", "x", "--plot", "a"], ["job", "get", "a"], folder=folder)
             self.assertEqual([sorted(answer) for answer in words], [both, both, both, both, []])
+
+    def test_clusters_are_completed_beside_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "p4-of-ours.json"), "w", encoding="utf-8"):
+                pass
+            words = self.complete(["predict", "x", "--cluster", "p"], ["predict", "x", "--cluster=p4d"], ["clusters", "p"], ["clusters", ""], folder=folder)
+        presets = [name for name in words[3] if name.startswith("p")]
+        self.assertIn("p4d", presets)
+        self.assertEqual(words[:3], [[*presets, "p4-of-ours.json"], [f"--cluster={name}" for name in presets if name.startswith("p4d")], presets])
+        self.assertIn("dgx-a100", words[3])
 
     def test_a_shell_that_is_not_known_is_named(self):
         refused = stepcast("completion", "tcsh")
@@ -137,6 +147,13 @@ class OtherShells:
         self.assertEqual([sorted(answer) for answer in words[:3]], [["json", "table"], ["random", "recorded", "reverse"], ["bash", "fish", "zsh"]])
         self.assertEqual(words[3], [])
         self.assertEqual([word.removeprefix("--output=") for word in words[4]], ["table"])
+
+    def test_clusters_and_commands_are_completed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "p4d.json"), "w", encoding="utf-8"):
+                pass
+            words = self.complete(["predict", "x", "--cluster", "p4"], ["clusters", "p4"], ["help", "dia"], folder=folder)
+        self.assertEqual([sorted(answer) for answer in words], [["p4d", "p4d.json"], ["p4d"], ["diagnose"]])
 
     def test_files_are_completed_where_one_is_asked_for(self):
         with tempfile.TemporaryDirectory() as folder:
