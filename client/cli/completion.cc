@@ -28,7 +28,7 @@ constexpr char kBashScript[] =
     R"bash(# bash completion of PROGRAM, as `PROGRAM completion bash` prints it.
 
 # _PROGRAM_words PATH: sets `commands` and `argument` to those of the command PATH, and adds its options to `options`.
-# An option is --name, --name=VALUES where it needs a value, --name~VALUES where it may have one; VALUES and `argument` are a|b|c, with @f among them for a file or @d for a folder.
+# An option is --name, --name=VALUES where it needs a value, --name~VALUES where it may have one; VALUES and `argument`: a|b|c, @f among them a file, @d a folder.
 _PROGRAM_words() {
   case "$1" in
 CASES  esac

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/characters.h"
 #include "client/cli/input_files.h"
 #include "client/cli/input_reader.h"
@@ -408,9 +406,8 @@ std::vector<int32_t> ScenarioFlags::DefaultCounts() const {
   return CountsThatDivide(std::move(counts));
 }
 
-// "cluster: dgx-a100: bandwidth 192GB/s (measured); all-reduces: workers-per-node 8, ...", but for
-// the figures that flags have taken the place of. A job with servers has use for the bandwidth
-// only.
+// "cluster: dgx-a100: bandwidth 192GB/s (measured); all-reduces: workers-per-node 8, ...", without
+// the figures that flags replace. A job with servers takes the bandwidth only.
 std::string ScenarioFlags::ClusterText() const {
   const v1::AllReduce& job = scenario_.all_reduce();
   const std::pair<const char*, bool> replaced[] = {
@@ -422,26 +419,23 @@ std::string ScenarioFlags::ClusterText() const {
       {"algorithm", job.algorithm() != v1::AllReduce::ALGORITHM_UNSPECIFIED},
       {"nics", true}};
   std::string bandwidth;
-  std::vector<std::string> of_all_reduces;
+  std::string rest;
   for (const ClusterFigure& figure : cluster_->figures) {
-    const bool in_force =
-        (WorkersPerNode() > 1 || !figure.name.starts_with("intra-")) &&
-        std::none_of(std::begin(replaced), std::end(replaced),
-                     [&](const auto& field) { return field.second && figure.name == field.first; });
+    const bool in_force = (WorkersPerNode() > 1 || !figure.name.starts_with("intra-")) &&
+                          absl::c_none_of(replaced, [&](const auto& field) {
+                            return field.second && figure.name == field.first;
+                          });
     if (!in_force) continue;
     const bool has_basis = figure.basis == "measured" || figure.basis == "nominal";
     const std::string text = absl::StrCat(figure.name, " ", figure.value,
                                           has_basis ? absl::StrCat(" (", figure.basis, ")") : "");
-    if (figure.name == "bandwidth") {
+    if (figure.name == "bandwidth")
       bandwidth = text;
-    } else if (!asks_servers_) {
-      of_all_reduces.push_back(text);
-    }
+    else if (!asks_servers_)
+      absl::StrAppend(&rest, rest.empty() ? "all-reduces: " : ", ", text);
   }
-  return absl::StrCat(
-      "cluster: ", cluster_->name, ": ", bandwidth,
-      bandwidth.empty() || of_all_reduces.empty() ? "" : "; ",
-      of_all_reduces.empty() ? "" : "all-reduces: ", absl::StrJoin(of_all_reduces, ", "), "\n");
+  return absl::StrCat("cluster: ", cluster_->name, ": ", bandwidth,
+                      bandwidth.empty() || rest.empty() ? "" : "; ", rest, "\n");
 }
 
 void ScenarioFlags::Explain(const Session& session) const {
