@@ -450,7 +450,8 @@ void LeaveOutGradientsOfInputs(const TensorOperations& tensors, StepContent& con
     const auto found = functions.find(operation->sequence);
     if (found != functions.end() && operation->function >= 0) found->second = &*operation;
   }
-  for (const auto& [sequence, function] : functions) {
+  for (const auto& each : functions) {
+    const TensorOperation* const function = each.second;
     if (function == nullptr) continue;
     for (const int32_t place : function->shapes) {
       if (place < 0) continue;
@@ -460,8 +461,8 @@ void LeaveOutGradientsOfInputs(const TensorOperations& tensors, StepContent& con
         elements = size > 0 && elements < kLongest / size ? elements * size : 0;
       const auto input = std::find_if(
           content.gradients.rbegin(), content.gradients.rend(), [&](const Gradient& gradient) {
-            return gradient.within == sequence && gradient.elements == elements && !shape.empty() &&
-                   gradient.rows == shape.front();
+            return gradient.within == function->sequence && gradient.elements == elements &&
+                   !shape.empty() && gradient.rows == shape.front();
           });
       if (input != content.gradients.rend()) content.gradients.erase(std::next(input).base());
     }
