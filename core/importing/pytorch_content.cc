@@ -450,10 +450,9 @@ void LeaveOutGradientsOfInputs(const TensorOperations& tensors, StepContent& con
     const auto found = functions.find(operation->sequence);
     if (found != functions.end() && operation->function >= 0) found->second = &*operation;
   }
-  for (const auto& each : functions) {
-    const TensorOperation* const function = each.second;
-    if (function == nullptr) continue;
-    for (const int32_t place : function->shapes) {
+  for (const auto& each : functions) {  // clang-14 captures no structured binding
+    if (each.second == nullptr) continue;
+    for (const int32_t place : each.second->shapes) {
       if (place < 0) continue;
       const std::vector<int64_t>& shape = tensors.shapes[static_cast<size_t>(place)];
       int64_t elements = 1;
@@ -461,7 +460,7 @@ void LeaveOutGradientsOfInputs(const TensorOperations& tensors, StepContent& con
         elements = size > 0 && elements < kLongest / size ? elements * size : 0;
       const auto input = std::find_if(
           content.gradients.rbegin(), content.gradients.rend(), [&](const Gradient& gradient) {
-            return gradient.within == function->sequence && gradient.elements == elements &&
+            return gradient.within == each.first && gradient.elements == elements &&
                    !shape.empty() && gradient.rows == shape.front();
           });
       if (input != content.gradients.rend()) content.gradients.erase(std::next(input).base());
