@@ -167,17 +167,24 @@ std::string BoundsText(const v1::OptimizeOrderResponse& response) {
       "; gap: how far above that an order is.\n");
 }
 
-// Says that the chosen order makes the job slower in the long run, or may do so, than an order that
-// nobody chose.
+// Says that the chosen order makes the job slower in the long run, or may do so by more than
+// choices are settled to, than an order that nobody chose. A loss that is sure comes before a
+// larger one.
 std::string SlowerText(const v1::TransferOrderResult& chosen) {
+  constexpr double kTie = 0.02;
+  const auto may_gain = [](const v1::OrderSpeedup& speedup) {
+    return speedup.confidence_interval().upper() >= 1;
+  };
   const v1::OrderSpeedup* worst = nullptr;
   for (const v1::OrderSpeedup& speedup : chosen.speedups()) {
-    if (speedup.has_confidence_interval() && speedup.speedup() < 1 &&
-        (worst == nullptr || speedup.speedup() < worst->speedup()))
+    if (!speedup.has_confidence_interval()) continue;
+    if (may_gain(speedup) && speedup.speedup() > 1 - kTie) continue;
+    if (worst == nullptr || std::pair(may_gain(speedup), speedup.speedup()) <
+                                std::pair(may_gain(*worst), worst->speedup()))
       worst = &speedup;
   }
   if (worst == nullptr) return "";
-  const bool is_sure = worst->confidence_interval().upper() < 1;
+  const bool is_sure = !may_gain(*worst);
   return absl::StrCat(
       is_sure ? "Slower" : "Perhaps slower",
       " in the long run: ", v1::OrderMethod_Name(chosen.method()),

@@ -29,7 +29,7 @@ namespace stepcast {
 std::string RunKeyPrefix(std::string_view profile_digest, const Scenario& scenario,
                          const SimulationOptions& options);
 
-// Of the replication with that index.
+// The key of the replication with that index.
 std::string RunKeyOf(std::string_view prefix, int32_t replication);
 
 // The key of a run of another kind than the replication whose key is given.

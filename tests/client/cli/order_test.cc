@@ -76,8 +76,27 @@ TEST(OrderTableTest, AnOrderThatIsSlowerIsAdvisedAgainstAsFarAsThatIsSure) {
       "Perhaps slower in the long run: TAC is chosen by the makespan of one step, and makes 25.0% "
       "fewer examples/s than graph order (0.7000 to 1.000 times as many).\n";
   EXPECT_NE(OrderText(response, 10).find(doubt), std::string::npos) << OrderText(response, 10);
-  over.set_speedup(1);
+  over.set_speedup(0.99);
   EXPECT_EQ(OrderText(response, 10).find("in the long run"), std::string::npos);
+}
+
+TEST(OrderTableTest, ALossThatIsSureIsToldBeforeALargerOne) {
+  v1::OptimizeOrderResponse response = TwoOrders();
+  v1::OrderSpeedup& perhaps = *response.mutable_orders(0)->mutable_speedups(0);
+  perhaps.set_speedup(0.8);
+  perhaps.mutable_confidence_interval()->set_lower(0.6);
+  perhaps.mutable_confidence_interval()->set_upper(1.1);
+  v1::OrderSpeedup& surely = *response.mutable_orders(0)->add_speedups();
+  surely.set_over(v1::ParameterServers::RECORDED);
+  surely.set_speedup(0.9);
+  surely.mutable_confidence_interval()->set_lower(0.85);
+  surely.mutable_confidence_interval()->set_upper(0.95);
+  EXPECT_NE(OrderText(response, 0)
+                .find("\nSlower in the long run: TAC is chosen by the makespan of "
+                      "one step, and makes 10.0% fewer examples/s than recorded "
+                      "order, so keep that.\n"),
+            std::string::npos)
+      << OrderText(response, 0);
 }
 
 TEST(OrderTableTest, CountsTheTransfersItDoesNotShow) {
