@@ -105,6 +105,10 @@ class Replications {
   // The number of runs that are still wanted, whatever they will say; 0 where their number or the
   // precision is reached.
   int32_t Wanted() const;
+  // Wants twice the runs that say enough of this scenario, for a choice between scenarios that they
+  // do not settle. False where no more are made: their number or precision was asked for, nothing
+  // is random, or there are very many. REQUIRES: Wanted() is 0.
+  bool WantTwice();
   // The run of that index, from 0. Any number may be made at once. FAILED_PRECONDITION, reason
   // SIMULATION_TOO_SHORT, where there is no throughput to report: a worker does not complete two
   // steps in the counted time, or none completes one in the first seconds asked for.
@@ -211,6 +215,7 @@ class Replications {
   RunRules rules_;
   int32_t lengths_ = 1;
   int32_t length_ = 0;  // of lengths_
+  int32_t least_ = 0;   // runs, whatever the first ones say
   // By run.
   std::vector<RunEstimate> estimates_;
   std::vector<double> drift_;

@@ -4,6 +4,7 @@ The server is alive after each, and leaves no call behind."""
 
 import contextlib
 import itertools
+import os
 import queue
 import re
 import socket
@@ -148,6 +149,8 @@ class ReflectionTest(ConversationTest):
         self.leave_unread(streams, question)
         grown = self.peak_bytes() - before
         print(f"\n{streams} streams with answers of {answer.ByteSize()} bytes, of which none is read: {grown / MIB:.1f} MiB more than with short ones")
+        if "ASAN_OPTIONS" in os.environ:
+            self.skipTest("the address sanitizer's allocator takes more for what the transport holds than a copy would take without it")
         # A copy of one answer for each stream is above this, and what the transport holds of a stream, up to 22 KiB, below.
         self.assertLess(grown, streams * answer.ByteSize() * 3 / 4)
 
