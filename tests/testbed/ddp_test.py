@@ -79,6 +79,14 @@ class RecordedTest(unittest.TestCase):
             group = [one for one in self.usual if one["point"].workers == workers]
             self.assertLess(predictions.mean_absolute_error(group), 0.025, told)
 
+    def test_single_runs_are_where_95_in_100_are_said_to_be(self):
+        runs, inside, half_width = predictions.runs_inside(self.usual)
+        told = f"{inside} of {runs} single runs inside, half the width {100 * half_width:.1f} % in the median"
+        print(f"\n{told}")
+        self.assertEqual(runs, 83)
+        self.assertGreaterEqual(inside, 0.85 * runs, told)
+        self.assertLess(half_width, 0.15, told)
+
     def test_without_overlap_they_would_not_be(self):
         several = [one for one in self.usual if one["point"].workers > 1]
         self.assertGreater(predictions.mean_absolute_error(several, "no overlap"), 0.1)

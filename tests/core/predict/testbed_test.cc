@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -172,16 +173,19 @@ TEST(TestbedStartTest, TheDefaultStartIsNoWorseThanStartingTogether) {
   EXPECT_LE(absolute[0] / points, absolute[1] / points + 0.005);
 }
 
-// The steady states of a question that says nothing but the number of workers, against the real
-// mean of restarts of a few seconds.
+// The steady states of a question that says nothing but the number of workers, as the service
+// answers it, against the real mean of restarts of a few seconds, and against each of them.
 TEST(TestbedDefaultTest, WhatTheRecordingKnowsIsEnough) {
   const json measured = testing::ReadJsonFile(std::string(kFolder) + "measured.json");
   double absolute = 0;
   int points = 0;
+  int restarts = 0;
+  int inside = 0;
+  std::vector<double> half_widths;
   std::printf("%14s %8s %18s %18s\n", "", "workers", "measured steps/s", "predicted");
   for (const auto& [model, of_model] : measured.items()) {
     const Profile profile = Load(model);
-    ThroughputDraft asked;
+    ThroughputDraft asked{.options = {.step_variation = StepSource::kModelled}};
     for (const json& point : of_model.at("points"))
       asked.worker_counts.push_back(point.at("workers").get<int32_t>());
     const ThroughputQuery query = ResolveThroughput(profile, asked).value();
@@ -194,14 +198,29 @@ TEST(TestbedDefaultTest, WhatTheRecordingKnowsIsEnough) {
       std::printf("%14s %8d %10.2f +- %4.2f %10.2f %+5.1f %%\n", model.c_str(),
                   asked.worker_counts[i], mean, point.at("standard_error").get<double>(),
                   answer.predictions[i].steps_per_second, 100 * error);
+      const double batch = profile.batch_size();
+      const Interval& runs = answer.predictions[i].run_interval;
+      for (const json& restart : point.at("restarts")) {
+        const double examples = restart.at("steps_per_second").get<double>() * batch;
+        ++restarts;
+        inside += runs.lower <= examples && examples <= runs.upper;
+        half_widths.push_back((runs.upper - runs.lower) / (runs.upper + runs.lower));
+      }
       if (asked.worker_counts[i] == 1) {
         EXPECT_LT(std::abs(error), 0.06) << model;
       }
     }
   }
-  std::printf("mean absolute error %.1f %%\n", 100 * absolute / points);
+  std::nth_element(half_widths.begin(), half_widths.begin() + restarts / 2, half_widths.end());
+  const double half_width = half_widths[static_cast<size_t>(restarts / 2)];
+  std::printf(
+      "mean absolute error %.1f %%; %d of %d single runs inside, half the width %.1f %% in the "
+      "median\n",
+      100 * absolute / points, inside, restarts, 100 * half_width);
   ASSERT_EQ(points, 18);
   EXPECT_LT(absolute / points, 0.08);
+  EXPECT_GE(inside, 0.85 * restarts);
+  EXPECT_LT(half_width, 0.15);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, TestbedTest,

@@ -25,6 +25,7 @@ class Point:
     # COUNT:SPEED:RATE of workers that are alike, as --worker-group takes them; empty where all are.
     groups: tuple = ()
     note: str = ""
+    runs: tuple = ()  # steps/s of each worker of single runs that nothing held up
 
 
 # A prediction is compared with a measurement: its own chance is to be small beside that of twelve recorded steps.
@@ -67,11 +68,22 @@ def compare(stepcast, profile, point, simpler=True):
     return {
         "point": point,
         "predicted": found["stepsPerSecond"] / point.workers,
+        "run_interval": tuple(found["runInterval"][end] / found["examplesPerSecond"] * found["stepsPerSecond"] / point.workers for end in ("lower", "upper")),
         "errors": {model: steps[model] / point.workers / point.measured - 1 for model in MODELS if model in steps},
         "buckets": [
             {"bytes": int(one["sizeBytes"]), "ready": one["readySeconds"], "end": one["endSeconds"]} for one in found["collectives"]["collectives"]
         ],
     }
+
+
+def runs_inside(entries):
+    """Of the single runs that were measured: how many, how many of them inside the interval of single runs, and half its width in the median."""
+    inside, widths = [], []
+    for one in entries:
+        lower, upper = one["run_interval"]
+        inside += [lower <= run <= upper for run in one["point"].runs]
+        widths += [(upper - lower) / 2 / one["predicted"]] * len(one["point"].runs)
+    return len(inside), sum(inside), statistics.median(widths)
 
 
 def table(entries):

@@ -66,6 +66,7 @@ def _point(one, measured, standard_error, rate, fitted, groups=(), note=""):
     return predictions.Point(
         model=one["model"], cap_mib=one["bucket_cap_mb"], bytes_per_second=payload_bytes_per_second(rate), workers=one["workers"], measured=measured,
         standard_error=standard_error, constants=fitted[rate, nearest][0], groups=groups, note=note,
+        runs=tuple(run["steps_per_second"] for run in one.get("restarts", ()) if run["right"] and not run["noisy"]),
     )
 
 
@@ -119,6 +120,9 @@ def report(folder, stepcast):
             + [f"| {rate / 1e9:g} | {workers} | {found} | {100 * error:.1f} % |" for (rate, workers), (found, error) in fitted.items()]
         )
     ]
+    if any(one["point"].runs for one in usual):
+        runs, inside, half_width = predictions.runs_inside(usual)
+        parts.append(f"Single runs inside the interval that 95 % of them should be in: {inside} of {runs}; half its width is {100 * half_width:.1f} % in the median.")
     beyond = [one["point"] for one in usual if predictions.is_beyond(one)]
     said = ", ".join(f"{point.model} cap {point.cap_mib} W={point.workers}" for point in beyond)
     parts.append(f"Beyond 5 % and twice the standard error: {said or 'none'}.")
