@@ -80,7 +80,7 @@ def upload(server, profile, name):
 
 
 class PageTest(ServerTest):
-    flags = ("--report", "--store", "memory")
+    flags = ("--report", "--store", "memory", "--max-report-seconds", str(PATIENCE_SECONDS))
 
     def page(self, path):
         status, headers, text = ask(self.server, BASE + path)
@@ -467,7 +467,7 @@ def numbers_in(text):
 
 
 class BrowserTest(ServerTest):
-    flags = ("--report", "--store", "memory")
+    flags = ("--report", "--store", "memory", "--max-report-seconds", str(PATIENCE_SECONDS))
 
     def setUp(self):
         chromium = shutil.which("chromium")
