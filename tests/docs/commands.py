@@ -151,6 +151,8 @@ class Reader:
             "PYTHONDONTWRITEBYTECODE": "1",
             "STEPCAST_LISTEN": f"127.0.0.1:{self.ports['50051']}",
             "STEPCAST_HTTP_LISTEN": f"127.0.0.1:{self.ports['9464']}",
+            # Of programs that were built with a sanitizer.
+            **{name: os.environ[name] for name in ("ASAN_OPTIONS", "LSAN_OPTIONS") if name in os.environ},
         }
         self.server = None
         return self
