@@ -36,8 +36,8 @@ class FaultList {
   // A fault of these parts where something is wrong; of optional ones, which must be there then,
   // what they hold.
   template <typename... Parts>
-  void AddIf(bool is_wrong, std::string field, const Parts&... description) {
-    if (is_wrong) Add(std::move(field), absl::StrCat(ValueOf(description)...));
+  void AddIf(bool is_wrong, const std::string& field, const Parts&... description) {
+    if (is_wrong) Add(field, absl::StrCat(ValueOf(description)...));
   }
   bool empty() const { return faults_.empty(); }
   // Nothing is kept any more: what would only be dropped need not be looked for.

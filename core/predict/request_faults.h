@@ -28,8 +28,8 @@ class RequestFaults {
 
   // As FaultList::AddIf.
   template <typename... Parts>
-  void AddIf(bool is_wrong, std::string field, const Parts&... description) {
-    if (is_wrong) Add(std::move(field), absl::StrCat(ValueOf(description)...));
+  void AddIf(bool is_wrong, const std::string& field, const Parts&... description) {
+    if (is_wrong) Add(field, absl::StrCat(ValueOf(description)...));
   }
 
   // OK where nothing was added. INVALID_ARGUMENT with `reason` and every fault, else the first
