@@ -63,10 +63,6 @@ class PointSet {
   absl::StatusOr<size_t> AddAlone(const Scenario& scenario, StopCheck stop);
   absl::StatusOr<size_t> TryAlone(const Scenario& scenario, StopCheck stop);
 
-  // Wants twice the runs of a point in full, for a choice that those made do not settle. False
-  // where no more are made (Replications::WantTwice). REQUIRES: RunAll has ended.
-  bool WantTwice(size_t index) { return !IsWhole(index) && entries_[index].runs.WantTwice(); }
-
   // Makes what is wanted and not done. Where `stop` says that the time budget is spent: OK if every
   // point has a run. The runs are the parts given to `executor`; `stop` is asked by all of them.
   // What is found does not depend on how many run at once.

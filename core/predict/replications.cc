@@ -98,8 +98,9 @@ constexpr double kEnoughOfModel = 0.4;
 // enough.
 constexpr int32_t kFewOfALength = 5;
 constexpr int32_t kMostOfALength = 10;
-// The most runs of a scenario for the sake of a choice.
-constexpr int32_t kMostOfAChoice = 40;
+// A half-width of the interval of the mean of so many, as a share of it, that is worth more runs of
+// the longest.
+constexpr double kWideMeanOfLength = 0.05;
 // A half-width of the interval of the mean, as a share of it, that is enough where no precision was
 // asked for; and how much more is so near to it that as many runs again should do.
 constexpr double kPreciseMean = 0.01;
@@ -227,14 +228,7 @@ void Replications::Allow(const SimulationOptions& options) {
       options_.automatic_replications || options.automatic_replications;
 }
 
-bool Replications::WantTwice() {
-  if (!options_.automatic_replications || !IsRandom() || done() >= kMostOfAChoice) return false;
-  least_ = std::min(2 * done(), kMostOfAChoice);
-  return true;
-}
-
 int32_t Replications::Wanted() const {
-  if (done() < least_) return least_ - done();
   const int32_t most = IsRandom() ? options_.replications : 1;
   if (lengths_ > 1 && (CanLengthen() || options_.automatic_replications)) return WantedOfLength();
   if (options_.automatic_replications && IsRandom()) return WantedUnasked();
@@ -258,8 +252,11 @@ int32_t Replications::WantedOfLength() const {
   if (!options_.automatic_replications && options_.relative_precision <= 0)
     return options_.replications - done();
   if (done() < kFewOfALength) return kFewOfALength - done();
+  if (!CanLengthen()) {
+    if (done() < kMostOfALength) return SaysEnough(kFewOfALength) ? 0 : kMostOfALength - done();
+    return HalfWidth(kMostOfALength) <= kWideMeanOfLength ? 0 : kMaxUnasked - done();
+  }
   if (done() >= kMostOfALength) return 0;
-  if (!CanLengthen()) return SaysEnough(kFewOfALength) ? 0 : kMostOfALength - done();
   const bool near = HalfWidth(kFewOfALength) <= kNearlyPrecise * Precision();
   return near && !IsPrecise(kFewOfALength) ? kMostOfALength - done() : 0;
 }

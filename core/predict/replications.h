@@ -7,11 +7,11 @@
 // Runs are as short as the answer allows where their length was not asked for either
 // (OptionsOfRuns). Of workers that meet in collectives three do where the mean is known to 0.5 % by
 // then. With parameter servers five of the least length do where the mean is known well enough and
-// does not drift, ten where five come close; else all are made anew, longer. Well enough is 1 %, or
-// a share of the error that recording and model leave anyway; or relative_precision. Such workers
-// start within a step as it is when links are shared, not as it was recorded: a run begins as
-// crowded as it goes on, and has little to forget. Threads: const members may be called at once.
-// Cost: one run of the engine per Run.
+// does not drift, ten where five come close; else all are made anew, longer, and are 20 where ten
+// leave the mean open by more than 5 %. Well enough is 1 %, or a share of the error that recording
+// and model leave anyway; or relative_precision. Such workers start within a step as it is when
+// links are shared, not as it was recorded: a run begins as crowded as it goes on, and has little
+// to forget. Threads: const members may be called at once. Cost: one run of the engine per Run.
 #pragma once
 
 #include <cstdint>
@@ -105,10 +105,6 @@ class Replications {
   // The number of runs that are still wanted, whatever they will say; 0 where their number or the
   // precision is reached.
   int32_t Wanted() const;
-  // Wants twice the runs that say enough of this scenario, for a choice between scenarios that they
-  // do not settle. False where no more are made: their number or precision was asked for, nothing
-  // is random, or there are very many. REQUIRES: Wanted() is 0.
-  bool WantTwice();
   // The run of that index, from 0. Any number may be made at once. FAILED_PRECONDITION, reason
   // SIMULATION_TOO_SHORT, where there is no throughput to report: a worker does not complete two
   // steps in the counted time, or none completes one in the first seconds asked for.
@@ -215,7 +211,6 @@ class Replications {
   RunRules rules_;
   int32_t lengths_ = 1;
   int32_t length_ = 0;  // of lengths_
-  int32_t least_ = 0;   // runs, whatever the first ones say
   // By run.
   std::vector<RunEstimate> estimates_;
   std::vector<double> drift_;

@@ -59,13 +59,7 @@ Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen,
                    double no_difference) {
   const Alternative& best = alternatives[chosen];
   const double as_good = no_difference * std::abs(best.value);
-  Settled settled{.rival = chosen};
-  const auto lose = [&](size_t rival, double loss) {
-    settled.expected_loss += loss;
-    if (loss <= settled.rival_loss) return;
-    settled.rival_loss = loss;
-    settled.rival = rival;
-  };
+  Settled settled;
   for (size_t i = 0; i < alternatives.size(); ++i) {
     const auto is_known = [&](const Alternative& other) { return AreOne(other, alternatives[i]); };
     const auto rival = alternatives.begin() + static_cast<std::ptrdiff_t>(i);
@@ -77,14 +71,15 @@ Settled HowSettled(const std::vector<Alternative>& alternatives, size_t chosen,
     // Without a deviation, an end, or a number nothing is left to chance.
     if (!std::isfinite(ahead) || !std::isfinite(z)) {
       if (other > best.value + as_good || std::isnan(best.value)) settled.probability_best = 0;
-      if (std::isfinite(ahead)) lose(i, std::max(0.0, -ahead));
+      if (std::isfinite(ahead)) settled.expected_loss += std::max(0.0, -ahead);
       continue;
     }
     settled.probability_best *= NormalCdf((ahead + as_good) / deviation);
-    lose(i, deviation * (NormalDensity(z) - z * NormalCdf(-z)));
+    settled.expected_loss += deviation * (NormalDensity(z) - z * NormalCdf(-z));
   }
-  for (double* const loss : {&settled.expected_loss, &settled.rival_loss}) {
-    if (*loss > 0) *loss = std::min(*loss / std::max(std::abs(best.value), 1e-300), kMostLoss);
+  if (settled.expected_loss > 0) {
+    settled.expected_loss =
+        std::min(settled.expected_loss / std::max(std::abs(best.value), 1e-300), kMostLoss);
   }
   return settled;
 }

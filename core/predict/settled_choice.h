@@ -25,10 +25,6 @@ struct Settled {
   double probability_best = 1;  // that no other is better by more than what makes no difference
   // The sum of what the others are expected to be better by, as a share of the chosen value.
   double expected_loss = 0;
-  // The alternative that most of it is expected to be lost to (the chosen one where nothing is),
-  // and that part of it.
-  size_t rival = 0;
-  double rival_loss = 0;
 };
 
 // The deviation of a mean that lies in that interval.

@@ -243,11 +243,10 @@ absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {
       if (deepened || OpenAroundTheBest()) continue;
       cells = NeighboursOfChosen();
       if (cells.empty()) {
-        absl::Status status;
-        if (tried_.size() <= kAllFinished)
-          status = RunInFull(Depth::kAll, stop, executor, deepened);
-        if (status.ok() && !deepened) status = RunUntilSettled(stop, executor, deepened);
-        if (!status.ok() || !deepened) return status;
+        if (tried_.size() > kAllFinished) return absl::OkStatus();
+        if (absl::Status status = RunInFull(Depth::kAll, stop, executor, deepened);
+            !status.ok() || !deepened)
+          return status;
         // What the others make of it in full may change the order.
         continue;
       }
@@ -288,17 +287,6 @@ absl::Status ChoiceSearch::RunInFull(Depth depth, StopCheck stop, const Executor
         !point.ok())
       return point.status();
   }
-  if (absl::Status status = points_.RunAll(stop, executor); !status.ok()) return status;
-  Learn();
-  return absl::OkStatus();
-}
-
-absl::Status ChoiceSearch::RunUntilSettled(StopCheck stop, const Executor& executor,
-                                           bool& deepened) {
-  const Settled settled = HowSettled();
-  if (settled.rival_loss <= kLossOfATie) return absl::OkStatus();
-  for (const size_t unsettled : {*chosen_, settled.rival})
-    deepened = points_.WantTwice(tried_points_[unsettled]) || deepened;
   if (absl::Status status = points_.RunAll(stop, executor); !status.ok()) return status;
   Learn();
   return absl::OkStatus();
@@ -380,21 +368,16 @@ std::vector<Choice> ChoiceSearch::Ties() const {
 Settled ChoiceSearch::HowSettled() const {
   const double deviate = NormalQuantile(0.5 + query_.options.confidence_level / 2);
   std::vector<Alternative> alternatives;
-  std::vector<size_t> of_tried;
   size_t chosen = 0;
-  for (size_t i = 0; i < tried_.size(); ++i) {
-    const TriedChoice& tried = tried_[i];
+  for (const TriedChoice& tried : tried_) {
     if (tried.score.miss != Chosen().score.miss) continue;
-    const bool is_chosen = i == *chosen_;
+    const bool is_chosen = tried.choice == Chosen().choice;
     if (is_chosen) chosen = alternatives.size();
-    of_tried.push_back(i);
     const double width = is_chosen ? tried.score.value - tried.lowest_value
                                    : tried.highest_value - tried.score.value;
     alternatives.push_back({.value = tried.score.value, .deviation = width / deviate});
   }
-  Settled settled = stepcast::HowSettled(alternatives, chosen);
-  settled.rival = of_tried[settled.rival];
-  return settled;
+  return stepcast::HowSettled(alternatives, chosen);
 }
 
 double ChoiceSearch::UntriedGainBound() const {

@@ -7,10 +7,8 @@
 // all of it until nothing new could win. Where the query looks at numbers in strides first
 // (FirstCounts), those between are open to the search only around the best. In the end all that was
 // tried is run in full where it is no more than 16 choices: a row that is shown then says what a
-// prediction of it does. A choice that is still expected to lose more than 2 % to another has both
-// run twice as often, and again, up to 40 times: their rows say more than a prediction. The order
-// in which choices are tried, and so the answer, depends on nothing but the query. Threads: none of
-// its own.
+// prediction of it does. The order in which choices are tried, and so the answer, depends on
+// nothing but the query. Threads: none of its own.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +58,7 @@ class ChoiceSearch {
   const TriedChoice& Chosen() const;
   // The others that are as good.
   std::vector<Choice> Ties() const;
-  // Among what keeps as many constraints as the chosen one, by the chance of the simulation. Its
-  // rival is an index of what was tried.
+  // Among what keeps as many constraints as the chosen one, by the chance of the simulation.
   Settled HowSettled() const;
   // The most by which the value of a choice that was not tried could exceed the chosen one's, as a
   // share of it, by its ThroughputBound.
@@ -131,8 +128,6 @@ class ChoiceSearch {
   // The tried choices that are run in full.
   enum class Depth : uint8_t { kAsGood, kAll };
   absl::Status RunInFull(Depth depth, StopCheck stop, const Executor& executor, bool& deepened);
-  // Twice the runs of the chosen one and of its rival, if more than a tie may be lost to that.
-  absl::Status RunUntilSettled(StopCheck stop, const Executor& executor, bool& deepened);
   absl::Status Search(StopCheck stop, const Executor& executor);
   void Learn();
   TriedChoice Weigh(const Prediction& prediction, bool in_full) const;

@@ -97,23 +97,6 @@ TEST(SettledChoiceTest, OneThatCannotBeBeatenIsSure) {
   EXPECT_EQ(HowSettled({{.value = 3, .deviation = 1}}, 0).probability_best, 1);
 }
 
-TEST(SettledChoiceTest, TheRivalIsTheOneThatMostIsExpectedToBeLostTo) {
-  const Settled settled = HowSettled({{.value = 9, .deviation = 2},
-                                      {.value = 10, .deviation = 0.1},
-                                      {.value = 9.5, .deviation = 1},
-                                      {.value = 7, .deviation = 1}},
-                                     1);
-  EXPECT_EQ(settled.rival, 0u);
-  EXPECT_GT(settled.rival_loss, settled.expected_loss / 3);
-  EXPECT_LT(settled.rival_loss, settled.expected_loss);
-  const Settled sure = HowSettled({{.value = 2}, {.value = 1}}, 0);
-  EXPECT_EQ(sure.rival, 0u);
-  EXPECT_EQ(sure.rival_loss, 0);
-  const Settled wrong = HowSettled({{.value = 2}, {.value = 1}}, 1);
-  EXPECT_EQ(wrong.rival, 0u);
-  EXPECT_EQ(wrong.rival_loss, 1);
-}
-
 TEST(SettledChoiceTest, EqualAlternativesAreOne) {
   const auto of = [](std::vector<double> runs) {
     const double sum = std::accumulate(runs.begin(), runs.end(), 0.0);
