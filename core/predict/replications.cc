@@ -100,7 +100,7 @@ constexpr int32_t kFewOfALength = 5;
 constexpr int32_t kMostOfALength = 10;
 // A half-width of the interval of the mean of so many, as a share of it, that is worth more runs of
 // the longest.
-constexpr double kWideMeanOfLength = 0.05;
+constexpr double kWideMeanOfLength = 0.125;
 // A half-width of the interval of the mean, as a share of it, that is enough where no precision was
 // asked for; and how much more is so near to it that as many runs again should do.
 constexpr double kPreciseMean = 0.01;

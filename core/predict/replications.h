@@ -8,10 +8,10 @@
 // (OptionsOfRuns). Of workers that meet in collectives three do where the mean is known to 0.5 % by
 // then. With parameter servers five of the least length do where the mean is known well enough and
 // does not drift, ten where five come close; else all are made anew, longer, and are 20 where ten
-// leave the mean open by more than 5 %. Well enough is 1 %, or a share of the error that recording
-// and model leave anyway; or relative_precision. Such workers start within a step as it is when
-// links are shared, not as it was recorded: a run begins as crowded as it goes on, and has little
-// to forget. Threads: const members may be called at once. Cost: one run of the engine per Run.
+// leave the mean open by more than an eighth. Well enough is 1 %, or a share of the error that
+// recording and model leave anyway; or relative_precision. Such workers start within a step as it
+// is when links are shared, not as it was recorded: a run begins as crowded as it goes on, and has
+// little to forget. Threads: const members may be called at once. Cost: a run of the engine a Run.
 #pragma once
 
 #include <cstdint>
