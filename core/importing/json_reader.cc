@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -50,11 +49,10 @@ class JsonBytes {
       ++bytes_->at_;
       return *this;
     }
-    bool operator==(const Iterator& other) const { return IsAtEnd() == other.IsAtEnd(); }
+    // A parser compares with the end alone.
+    bool operator==(const Iterator& /*end*/) const { return bytes_->IsAtEnd(); }
 
    private:
-    bool IsAtEnd() const { return bytes_ == nullptr || bytes_->IsAtEnd(); }
-
     JsonBytes* bytes_ = nullptr;
   };
 
@@ -167,31 +165,13 @@ class JsonBytes {
     return colon != std::string_view::npos && colon > 1 && text[colon] == ':' &&
            text[colon - 1] == '"' && text[colon - 2] != '\\';
   }
-  // The first place from `at` on before which a value is missing; else the end. Eight bytes at a
-  // time, since nearly all commas and braces stand behind something.
+  // The first place after `at` before which a value is missing; else the end.
   size_t EndOfMissing(size_t at) const {
-    constexpr uint64_t kOnes = 0x0101010101010101;
-    const auto has = [](uint64_t bytes, char c) {  // in each byte's highest bit
-      const uint64_t differs = bytes ^ (kOnes * static_cast<uint64_t>(c));
-      return (differs - kOnes) & ~differs;
-    };
-    const auto ends = [this](size_t place) {
-      return (buffer_[place] == ',' || buffer_[place] == '}') && IsMissingBefore(place);
-    };
-    for (; at + sizeof(uint64_t) <= filled_; at += sizeof(uint64_t)) {
-      uint64_t before = 0;
-      uint64_t bytes = 0;
-      std::memcpy(&before, buffer_.data() + at - 1, sizeof(before));
-      std::memcpy(&bytes, buffer_.data() + at, sizeof(bytes));
-      const uint64_t may_end = (has(bytes, ',') | has(bytes, '}')) &
-                               (has(before, ' ') | has(before, '\n') | has(before, ':'));
-      if ((may_end & (kOnes << 7)) == 0) continue;
-      for (size_t place = at; place < at + sizeof(uint64_t); ++place) {
-        if (ends(place)) return place;
-      }
-    }
-    for (; at < filled_; ++at) {
-      if (ends(at)) return at;
+    const std::string_view text(buffer_.data(), filled_);
+    for (at = text.find(':', at); at < filled_; at = text.find(':', at)) {
+      for (++at; at < filled_ && absl::ascii_isspace(static_cast<unsigned char>(text[at]));) ++at;
+      if (at == filled_) break;
+      if ((text[at] == ',' || text[at] == '}') && IsMissingBefore(at)) return at;
     }
     return filled_;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,7 +54,7 @@ class JsonReader {
   virtual bool MayEnd() const { return false; }
 
   int place() const { return places_.back(); }
-  const std::string& key() const { return key_; }
+  std::string_view key() const { return key_; }
   bool ended_early() const { return ended_early_; }  // where it may
 
   // The reading ends after the first of these; the fault is at `recording`.

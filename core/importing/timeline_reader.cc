@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -87,7 +86,7 @@ class TimelineReader : public JsonReader {
 
   void Argument(std::string& value) {
     const bool is_name = key() == "name";
-    const bool is_input = absl::StartsWith(key(), "input");
+    const bool is_input = key().starts_with("input");
     if (!is_name && key() != "op" && !is_input) return;
     if (value.size() > limits_.max_name_bytes)
       return FailAtByte(TooLong(value, "max_name_bytes", limits_.max_name_bytes));
@@ -96,7 +95,7 @@ class TimelineReader : public JsonReader {
       return;
     }
     int number = 0;
-    if (!absl::SimpleAtoi(absl::string_view(key()).substr(5), &number)) return;
+    if (!absl::SimpleAtoi(AbslView(key().substr(5)), &number)) return;
     inputs_of_event_.emplace_back(number, std::move(value));
     if (++inputs_ > limits_.max_dependencies)
       Fail(OverLimit(inputs_, "max_dependencies", limits_.max_dependencies));

@@ -61,7 +61,7 @@ class RowReader : public JsonReader {
   enum Place { kDocument = 1, kRows, kRow, kTags };
 
   void Hear(const std::string& value) {
-    heard_.push_back(place() == kTags ? value : absl::StrCat(key(), "=", value));
+    heard_.push_back(place() == kTags ? value : absl::StrCat(std::string(key()), "=", value));
   }
 
   const bool may_end_;
