@@ -11,6 +11,7 @@
 #include "core/base/quoted.h"
 #include "core/importing/json_reader.h"
 #include "core/importing/recording_options.h"
+#include "core/importing/units.h"
 #include "core/model/fault_list.h"
 
 namespace stepcast {

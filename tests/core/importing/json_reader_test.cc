@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/importing/horovod_timeline.h"
 #include "tests/core/importing/timeline_writer.h"
 
@@ -155,6 +158,50 @@ TEST(JsonReaderTest, KeysWithoutAValueAndPathsOfWindowsAreRead) {
                                   R"({"rows": [{"a": "\)"}) {
     EXPECT_THAT(FaultOf(RowReader().ReadText(wrong)), HasSubstr("cut short")) << wrong;
   }
+}
+
+// Random rows, some of whose values are missing, are heard as the same rows with zeros there.
+TEST(JsonReaderTest, MissingValuesAreHeardAsZerosWhereverTheyAre) {
+  constexpr const char* kValues[] = {"12",   R"(": ,")", R"("x\": }")", "-3.5",
+                                     "true", R"("::")",  "{\"k\": 1}",  "[1, 2]"};
+  constexpr const char* kSpaces[] = {"", " ", "\n  ", "\t", " \r\n "};
+  int missing = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    Random random({seed, 5});
+    const auto space = [&] { return kSpaces[random.Below(std::size(kSpaces))]; };
+    std::string begin = "{\"rows\": [";
+    std::string with_zeros = begin;
+    std::string without = begin;
+    const auto both = [&](std::string_view text) {
+      with_zeros += text;
+      without += text;
+    };
+    for (uint64_t row = 0; row < 3; ++row) {
+      both(row > 0 ? ",{" : "{");
+      for (uint64_t key = 0; key < 4; ++key) {
+        both(key > 0 ? absl::StrCat(",", space(), "\"", key, "\"") : "\"(c)\"");
+        both(absl::StrCat(":", space()));
+        const uint64_t value = random.Below(std::size(kValues) + 4);
+        if (value < std::size(kValues)) {
+          both(absl::StrCat(kValues[value], space()));
+        } else {
+          with_zeros += '0';
+          ++missing;
+        }
+      }
+      both("}");
+    }
+    both("]}");
+    RowReader expected;
+    ASSERT_TRUE(expected.ReadText(with_zeros).ok()) << with_zeros;
+    for (const size_t piece : {1 + random.Below(9), uint64_t{1} << 16}) {
+      PieceSource source(without, piece);
+      RowReader reader;
+      ASSERT_TRUE(reader.ReadFrom(source).ok()) << without;
+      ASSERT_EQ(reader.heard(), expected.heard()) << without;
+    }
+  }
+  EXPECT_GT(missing, 4000);
 }
 
 TEST(JsonReaderTest, TheFirstFailureEndsTheReading) {
