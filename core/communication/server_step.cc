@@ -25,10 +25,9 @@ constexpr int64_t kMaxSumPairs = 10'000'000;
 class SumFinder {
  public:
   SumFinder(const Profile& profile, StopCheck stop)
-      : operations_(profile.operations()), pace_(stop) {}
+      : operations_(profile.operations()), pace_(stop), order_(OrderThatCanRun(operations_)) {}
 
   absl::StatusOr<std::vector<SummedDownload>> Run() && {
-    SortOperations();
     for (size_t i = 0; i < operations_.size(); ++i) {
       const auto at = static_cast<int32_t>(i);
       if (MakesSum(at) && !operations_[i].parameter.empty())
@@ -49,23 +48,6 @@ class SumFinder {
   bool MakesSum(int32_t operation) const {
     const Resource resource = operations_[Index(operation)].resource;
     return resource == Resource::kUplink || resource == Resource::kParameterServer;
-  }
-
-  // Each after what it waits for.
-  void SortOperations() {
-    std::vector<std::vector<int32_t>> dependents(operations_.size());
-    std::vector<size_t> pending(operations_.size());
-    for (size_t i = 0; i < operations_.size(); ++i) {
-      pending[i] = operations_[i].waiting_for.size();
-      if (pending[i] == 0) order_.push_back(static_cast<int32_t>(i));
-      for (const int32_t before : operations_[i].waiting_for)
-        dependents[Index(before)].push_back(static_cast<int32_t>(i));
-    }
-    for (size_t i = 0; i < order_.size(); ++i) {
-      for (const int32_t next : dependents[Index(order_[i])]) {
-        if (--pending[Index(next)] == 0) order_.push_back(next);
-      }
-    }
   }
 
   // With what it waits for directly.
@@ -179,7 +161,7 @@ class SumFinder {
 
   const std::vector<Operation>& operations_;
   PacedStopCheck pace_;
-  std::vector<int32_t> order_;
+  const std::vector<int32_t> order_;
   std::unordered_map<std::string_view, std::vector<int32_t>> of_parameter_;  // what makes its sum
   std::vector<SummedDownload> sums_;  // by download, empty ones too
 };

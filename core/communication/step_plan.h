@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -97,6 +99,31 @@ inline StepPlan PlanOf(const Profile& profile) {
                     .members = {source}});
   }
   return plan;
+}
+
+// Operations in an order that can run, each after what it waits for; of those that can be next, the
+// first of the list.
+template <typename Operations>
+std::vector<int32_t> OrderThatCanRun(const Operations& operations) {
+  std::vector<std::vector<int32_t>> dependents(operations.size());
+  std::vector<size_t> pending(operations.size());
+  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const auto at = static_cast<int32_t>(i);
+    pending[i] = operations[i].waiting_for.size();
+    if (pending[i] == 0) ready.push(at);
+    for (const int32_t before : operations[i].waiting_for) dependents[Index(before)].push_back(at);
+  }
+  std::vector<int32_t> order;
+  order.reserve(operations.size());
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const int32_t next : dependents[Index(order.back())]) {
+      if (--pending[Index(next)] == 0) ready.push(next);
+    }
+  }
+  return order;
 }
 
 // The all-reduces of gradients of a plan, in graph order.

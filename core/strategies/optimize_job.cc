@@ -537,6 +537,8 @@ class StrategyAdviser {
 absl::StatusOr<StrategyAnswer> OptimizeJob(const Profile& profile, const StrategyQuery& query,
                                            StopCheck stop, const Executor& executor,
                                            const KnownRuns& known) {
+  if (query.job.has_value())
+    return StrategyAdviser(*query.job, query, stop, executor, {.counter = known.counter}).Advise();
   return StrategyAdviser(profile, query, stop, executor, known).Advise();
 }
 

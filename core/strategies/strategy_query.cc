@@ -12,6 +12,8 @@
 #include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/base/quoted.h"
+#include "core/base/stop_check.h"
+#include "core/communication/server_profile.h"
 #include "core/model/batch_growth.h"
 #include "core/model/fault_list.h"
 #include "core/model/job_change.h"
@@ -184,17 +186,19 @@ absl::Status ResolveCollectives(const Profile& profile, const StrategyDraft& dra
   return absl::OkStatus();
 }
 
-// The same of one with parameter servers, which has no baselines.
+// The same of one with parameter servers, which has no baselines. `sources`: by operation of
+// query.job, the one of the profile that it was made of.
 absl::Status ResolveServers(const Profile& profile, const StrategyDraft& draft,
-                            StrategyQuery& query) {
+                            StrategyQuery& query, std::vector<int32_t>& sources) {
   RequestFaults faults;
-  if (absl::Status status = CheckParameters(profile); !status.ok())
-    faults.Add("profile", std::string(status.message()));
+  if (!profile.has_collectives()) {
+    if (absl::Status status = CheckParameters(profile); !status.ok())
+      faults.Add("profile", std::string(status.message()));
+  }
   if (std::holds_alternative<AllReduceDraft>(draft.scenario.communication) &&
       !draft.scenario.recorded_kind_only) {
     faults.Add("scenario.all_reduce",
-               "the profile is of a job with parameter servers: strategies are for jobs as they "
-               "were recorded");
+               "the profile is of a job with parameter servers: its strategies are for such jobs");
     return std::move(faults).ToStatus("REQUEST_INVALID");
   }
   if (!draft.shortcuts.partial_replay) {
@@ -216,6 +220,12 @@ absl::Status ResolveServers(const Profile& profile, const StrategyDraft& draft,
   if (!throughput.ok()) return throughput.status();
   query.scenario = std::move(throughput->scenarios.front());
   query.options = throughput->options;
+  if (!profile.has_collectives()) return absl::OkStatus();
+  absl::StatusOr<ServerProfile> moved = ServerProfileOf(profile, query.scenario, NeverStop);
+  if (!moved.ok()) return moved.status();
+  query.job = std::move(moved->profile);
+  query.scenario = std::move(moved->scenario);
+  sources = std::move(moved->sources);
   return absl::OkStatus();
 }
 
@@ -225,8 +235,15 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
                                                 const Profile* second,
                                                 const StrategyLimits& limits) {
   RequestFaults faults;
-  const auto operations = static_cast<int64_t>(profile.operations().size());
-  const auto times = operations * static_cast<int64_t>(profile.steps().size());
+  StrategyQuery query{.shortcuts = draft.shortcuts};
+  std::vector<int32_t> sources;
+  const absl::Status resolved =
+      profile.has_collectives() && AsksForCollectives(profile, draft.scenario)
+          ? ResolveCollectives(profile, draft, query)
+          : ResolveServers(profile, draft, query, sources);
+  const Profile& job = query.job.has_value() ? *query.job : profile;
+  const auto operations = static_cast<int64_t>(job.operations().size());
+  const auto times = operations * static_cast<int64_t>(job.steps().size());
   if (operations > limits.max_operations)
     faults.Add("profile", absl::StrCat("operations: ", OverLimit(operations, "max_operations",
                                                                  limits.max_operations)));
@@ -235,13 +252,10 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
                absl::StrCat("operations x steps: ",
                             OverLimit(times, "max_recorded_times", limits.max_recorded_times)));
   }
-  StrategyQuery query{.shortcuts = draft.shortcuts};
-  const absl::Status job = profile.has_collectives() ? ResolveCollectives(profile, draft, query)
-                                                     : ResolveServers(profile, draft, query);
-  for (Fault& fault : DetailsOf(job).faults)
+  for (Fault& fault : DetailsOf(resolved).faults)
     faults.Add(std::move(fault.field), std::move(fault.description));
-  const OperationIndex index = IndexOf(profile);
-  query.fused_costs = ResolveCosts(profile, index, draft, limits, faults);
+  const OperationIndex index = IndexOf(job);
+  query.fused_costs = ResolveCosts(job, index, draft, limits, faults);
   query.fused_share = draft.fused_share;
   if (draft.fused_share.has_value() && (!(*draft.fused_share > 0) || *draft.fused_share > 1)) {
     faults.Add("fused_share", absl::StrCat(*draft.fused_share, " is not above 0 and at most 1"));
@@ -252,15 +266,21 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
     faults.Add("max_partitions",
                absl::StrCat(query.max_partitions, " is not from 1 to ", kMaxPartitions));
   }
-  if (auto kept_bytes = KeptBytesOf(profile); kept_bytes.has_value())
+  if (auto kept_bytes = KeptBytesOf(job); kept_bytes.has_value())
     query.memory = MemoryModel{.kept_bytes = *std::move(kept_bytes)};
-  if (draft.memory.has_value()) ResolveMemory(profile, index, *draft.memory, query, faults);
+  if (draft.memory.has_value()) ResolveMemory(job, index, *draft.memory, query, faults);
   ResolveHalfBatch(profile,
                    draft.memory.has_value() ? draft.memory->half_batch_share : std::nullopt, second,
                    query, faults);
+  if (query.job.has_value()) {
+    std::vector<double> of_job;
+    of_job.reserve(sources.size());
+    for (const int32_t source : sources) of_job.push_back(query.half_batch_shares[Index(source)]);
+    query.half_batch_shares = std::move(of_job);
+  }
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
-  if (!job.ok()) return job;
+  if (!resolved.ok()) return resolved;
   if (query.memory_budget_bytes.has_value() && !query.memory.has_value()) {
     return MakeError(absl::StatusCode::kFailedPrecondition,
                      absl::StrCat("memory.budget_bytes is ", *query.memory_budget_bytes,

@@ -54,6 +54,9 @@ struct StrategyDraft {
 };
 
 struct StrategyQuery {
+  // The job, where the scenario makes one with parameter servers of a profile with all-reduces;
+  // none: the profile itself.
+  std::optional<Profile> job;
   Scenario scenario;
   SimulationOptions options;
   std::vector<FusedCost> fused_costs;

@@ -98,10 +98,12 @@ void CheckMethods(const TuningDraft& draft, const Profile& profile, const Scenar
 
 void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
   if (scenario.has_servers()) {
-    faults.Add("scenario",
-               "the job has parameter servers: advice is for workers that meet in all-reduces: "
-               "ask about such a job (--all-reduce; in a request, scenario.all_reduce), or for the "
-               "order of recorded transfers (stepcast order, OptimizeOrder)");
+    faults.Add(
+        "scenario",
+        "the job has parameter servers: advice is for workers that meet in all-reduces: "
+        "ask about such a job (--all-reduce; in a request, scenario.all_reduce), for parts and "
+        "groups that go to servers (stepcast optimize, OptimizeJob), or for the order of "
+        "recorded transfers (stepcast order, OptimizeOrder)");
     return;
   }
   const AllReduce& job = scenario.all_reduce();

@@ -372,6 +372,19 @@ class OptimizeServersTest(ServerTest):
         self.assertIn("parameter servers", reply.no_bound_because)
         self.assertGreaterEqual(self.server.metric("stepcast_predictions_total", method="OptimizeJob", communication="parameter_servers", code="OK"), 1)
 
+    def test_a_job_of_all_reduces_is_judged_on_servers(self):
+        for how in ({"synchronization": "SUMMED"}, {"synchronization": "SYNCHRONOUS"}, {}):
+            with self.subTest(how=how):
+                scenario = {"workers": 3, "parameter_servers": {"servers": 4, **how}, "bandwidth_bytes_per_second": 1e9}
+                reply = self.optimized(profile=training(), scenario=scenario)
+                asked = {"inline_profile": training(), "scenario": scenario, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 40, "replications": 2}}
+                [predicted] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), asked)).predictions
+                self.assertEqual(reply.as_recorded.steps_per_second, predicted.steps_per_second)
+                self.assertIn("BYTEPS", {row.name for row in reply.compared})
+                gradients = {each["name"] for each in training()["operations"] if each.get("collective") == "ALL_REDUCE"}
+                self.assertLessEqual({name for group in reply.strategy.tensors for name in group.operations}, gradients)
+                self.assertIn("parameter servers", reply.no_bound_because)
+
     def test_where_nothing_makes_a_difference_the_job_stays_as_it_is(self):
         reply = self.optimized(scenario={"workers": 1, "parameter_servers": {"servers": 1}, "bandwidth_bytes_per_second": 1e15})
         self.assertTrue(reply.no_difference)

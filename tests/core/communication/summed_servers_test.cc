@@ -17,6 +17,7 @@
 #include "core/communication/job.h"
 #include "core/communication/parameter_servers.h"
 #include "core/communication/placement.h"
+#include "core/communication/server_profile.h"
 #include "core/communication/server_step.h"
 #include "core/engine/simulation.h"
 #include "core/model/training_graph.h"
@@ -50,8 +51,7 @@ struct Ran {
   }
 };
 
-Ran RunOf(const Profile& profile, const ScenarioDraft& draft, int32_t steps) {
-  const Scenario scenario = Resolved(profile, draft);
+Ran RunOf(const Profile& profile, const Scenario& scenario, int32_t steps) {
   EXPECT_TRUE(CheckCollectives(profile, scenario).ok());
   const JobProgram job = BuildJobProgram(profile, scenario, NeverStop).value();
   testing::KeptTrace trace;
@@ -61,6 +61,9 @@ Ran RunOf(const Profile& profile, const ScenarioDraft& draft, int32_t steps) {
               Simulate(JobOf(job, std::make_shared<const Ranking>(), scenario), options, NeverStop)
                   .value(),
           .chunks = trace.records};
+}
+Ran RunOf(const Profile& profile, const ScenarioDraft& draft, int32_t steps) {
+  return RunOf(profile, Resolved(profile, draft), steps);
 }
 
 // Forward, backward of layer 2 and of layer 1; each gradient goes to the server and comes back as
@@ -305,6 +308,43 @@ TEST(SummedServersTest, AJobOfAllReducesIsTheJobOfServersThatItMeans) {
       draft.worker_groups.push_back({.count = 1, .compute_speed_factor = 0.3 + random.Unit()});
     ASSERT_EQ(RunOf(AllReduced(layers, 0), draft, 4).result.step_ends,
               RunOf(job.Build(), draft, 4).result.step_ends);
+  }
+}
+
+// The same job once more, written as a profile of servers by the code, on one to three servers.
+TEST(ServerProfileTest, HasTheProgramThatTheAllReducesHaveOnServers) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed, 53});
+    const std::vector<Layer> layers = RandomLayers(random);
+    const Profile reduced = AllReduced(layers, static_cast<int64_t>(random.Below(2) * 700));
+    ParameterServersDraft how{.servers = static_cast<int32_t>(1 + random.Below(3))};
+    how.synchronization = std::vector{Synchronization::kSummed, Synchronization::kAsynchronous,
+                                      Synchronization::kSynchronous}[random.Below(3)];
+    if (random.Below(2) == 0)
+      how.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1.3e-10, .seconds = 1.7e-6};
+    if (random.Below(2) == 0) how.multiplexing = WindowDraft{.bytes = 300'000};
+    // Parts are placed beside what is whole: on one server there is nothing to choose.
+    if (how.servers == 1 && random.Below(2) == 0) how.partition_bytes = 400'000;
+    ScenarioDraft draft{.workers = static_cast<int32_t>(1 + random.Below(4)), .communication = how};
+    for (int32_t left = *draft.workers; left > 0; --left)
+      draft.worker_groups.push_back({.count = 1, .compute_speed_factor = 0.3 + random.Unit()});
+    const Scenario scenario = Resolved(reduced, draft);
+    const absl::StatusOr<ServerProfile> written = ServerProfileOf(reduced, scenario, NeverStop);
+    ASSERT_TRUE(written.ok()) << written.status();
+    EXPECT_FALSE(written->profile.has_collectives());
+    EXPECT_EQ(written->sources.size(), written->profile.operations().size());
+    const Program asked = BuildProgram(reduced, scenario);
+    const Program made = BuildProgram(written->profile, written->scenario);
+    ASSERT_EQ(made.size(), asked.size());
+    ASSERT_EQ(made.gatherings().size(), asked.gatherings().size());
+    // The parts of an upload stand together, not each beside the download of its sum.
+    for (OpIndex op = 0; op < asked.size() && how.partition_bytes.value_or(0) == 0; ++op) {
+      ASSERT_EQ(made.lane(op), asked.lane(op)) << op;
+      ASSERT_EQ(made.duration(0, op), asked.duration(0, op)) << op;
+    }
+    ASSERT_EQ(RunOf(written->profile, written->scenario, 4).result.step_ends,
+              RunOf(reduced, scenario, 4).result.step_ends);
   }
 }
 

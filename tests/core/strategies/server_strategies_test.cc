@@ -422,6 +422,64 @@ TEST(ServerStrategiesTest, IsNeverWorseThanAsRecordedOrBytePsOnTheZoo) {
   }
 }
 
+// A job of all-reduces that is asked about with servers: what it has as it stands is what is
+// predicted of it, to the bit, in every order and way to meet.
+TEST(ServerStrategiesTest, AJobOfAllReducesIsMovedToServers) {
+  for (const char* model : {"vgg16", "bert_base"}) {
+    const Profile profile =
+        BuildZooProfile(model, {.batch_size = 32,
+                                .platform = {.bandwidth_bytes_per_second = 1.25e9},
+                                .variation = {.own = 0.05, .common = 0.05},
+                                .communication = ZooCommunication::kAllReduce})
+            .value();
+    for (const Synchronization meeting : {Synchronization::kSummed, Synchronization::kSynchronous,
+                                          Synchronization::kAsynchronous}) {
+      SCOPED_TRACE(absl::StrCat(model, " ", static_cast<int>(meeting)));
+      StrategyDraft draft = DraftOf(4, 2, meeting, 50e-6);
+      draft.options = {.steps_per_worker = 20, .warmup_steps = 3, .replications = 2};
+      const absl::StatusOr<StrategyQuery> query = ResolveStrategies(profile, draft);
+      ASSERT_TRUE(query.ok()) << query.status();
+      ASSERT_TRUE(query->job.has_value());
+      const absl::StatusOr<StrategyAnswer> answer = OptimizeJob(profile, *query, NeverStop);
+      ASSERT_TRUE(answer.ok()) << answer.status();
+      EXPECT_EQ(answer->as_recorded.steps_per_second, StepsPerSecond(profile, draft));
+      ASSERT_NE(Compared(*answer, "BYTEPS"), nullptr);
+      EXPECT_GE(answer->prediction.steps_per_second,
+                answer->as_recorded.steps_per_second * (1 - kLeastGain));
+      if (std::string(model) == "vgg16") {
+        EXPECT_GT(answer->gain.mean, 0.3);
+      }
+      for (const NamedTensors& tensors : answer->tensors) {
+        for (const std::string& name : tensors.operations) {
+          EXPECT_TRUE(std::ranges::any_of(profile.operations(), [&](const Operation& operation) {
+            return operation.name == name && SumsGradients(operation);
+          })) << name;
+        }
+      }
+    }
+  }
+}
+
+TEST(ServerStrategiesTest, RanksOfAJobOfAllReducesAreThoseOfItsGradients) {
+  const Profile profile =
+      BuildZooProfile("alexnet", {.batch_size = 32,
+                                  .platform = {.bandwidth_bytes_per_second = 1.25e9},
+                                  .communication = ZooCommunication::kAllReduce})
+          .value();
+  StrategyDraft draft = DraftOf(3, 1, Synchronization::kSynchronous, 0);
+  int32_t rank = 0;
+  ParameterServersDraft& how = draft.scenario.servers();
+  how.transfer_order = TransferOrder::kExplicit;
+  for (const Operation& operation : profile.operations())
+    if (SumsGradients(operation)) how.transfer_priorities[operation.name] = rank++;
+  const absl::StatusOr<StrategyQuery> query = ResolveStrategies(profile, draft);
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_EQ(query->scenario.servers().transfer_priorities.size(), Index(rank));
+  const absl::StatusOr<StrategyAnswer> answer = OptimizeJob(profile, *query, NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->as_recorded.steps_per_second, StepsPerSecond(profile, draft));
+}
+
 TEST(ServerStrategiesTest, ByLayerWhatTheFirstLayerNeedsGoesFirstThereAndBack) {
   LayeredJob job{.forward_ns = {{1000, 1000, 1000}}, .backward_ns = {{1000, 1000, 1000}}};
   for (int32_t layer = 0; layer < 3; ++layer) {
