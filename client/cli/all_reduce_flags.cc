@@ -61,6 +61,22 @@ absl::StatusOr<int64_t> ParseBucketCapMb(const std::string& text) {
   return bytes == 0 ? absl::StatusOr<int64_t>(NoBuckets(text)) : bytes;
 }
 
+// Groups the flags. A job's gradients are fused in one way: its flags exclude those of the others.
+void Finish(CLI::App& app, const std::vector<CLI::Option*>& options) {
+  for (CLI::Option* option : options) option->group(kAllReduceGroup);
+  const std::vector<std::string> ways[] = {{"--bucket-cap", "--bucket-cap-mb", "--first-bucket"},
+                                           {"--horovod-fusion", "--horovod-cycle"},
+                                           {"--byte-scheduler"}};
+  for (const std::vector<std::string>& way : ways) {
+    for (const std::vector<std::string>& other : ways) {
+      for (size_t i = 0; &way != &other && i < way.size(); ++i) {
+        for (const std::string& flag : other)
+          app.get_option(way[i])->excludes(app.get_option(flag));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void ScenarioFlags::DeclareCollectives(CLI::App& app) {
@@ -211,7 +227,7 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       "With --contention: threads of every collective; needed but in tune, where NCCL's rule gives "
       "them",
       [this](int32_t threads) { collectives().set_threads(threads); }));
-  for (CLI::Option* option : options) option->group(kAllReduceGroup);
+  Finish(app, options);
 }
 
 }  // namespace stepcast::client

@@ -121,56 +121,34 @@ class AllReduceResolver {
     job_.launch_seconds = Checked("launch_seconds", draft_.launch_seconds, 0, 0, latest);
   }
 
-  // True if at most one way of fusing is asked for. The second is refused beside the first.
-  bool OneFusionAsked() {
-    const std::pair<const char*, bool> ways[] = {
-        {"buckets are", draft_.buckets.has_value()},
-        {"horovod is", draft_.horovod.has_value()},
-        {"groups are", draft_.groups.has_value()},
-        {"byte_scheduler is", draft_.byte_scheduler.has_value()},
-        {"unfused is", draft_.unfused.has_value()}};
-    const char* first = nullptr;
-    for (const auto& [way, given] : ways) {
-      if (!given) continue;
-      if (first != nullptr) {
-        const std::string field(way, std::string_view(way).find(' '));
-        faults_.Add(At(field.c_str()), absl::StrCat("given, and ", first, ", too: which of both?"));
-        return false;
-      }
-      first = way;
-    }
-    return true;
-  }
-
-  void RefuseUnknownGradients() {
-    const std::pair<const char*, bool> ways[] = {{"buckets.cap_bytes", draft_.buckets.has_value()},
-                                                 {"groups", draft_.groups.has_value()},
-                                                 {"horovod", draft_.horovod.has_value()},
-                                                 {"unfused", draft_.unfused.has_value()}};
-    const std::string why = WhyNoOtherBuckets(profile_);
-    for (const auto& [way, is_asked] : ways) {
-      if (is_asked && !why.empty()) faults_.Add(At(way), absl::StrCat("given, and ", why));
-    }
+  // The path below all_reduce of what is asked for that other groups of gradients would be needed
+  // for; null: nothing.
+  const char* RegroupingAsked() const {
+    if (std::holds_alternative<Buckets>(draft_.fusion)) return "buckets.cap_bytes";
+    if (std::holds_alternative<GradientGroups>(draft_.fusion)) return "groups";
+    if (std::holds_alternative<HorovodDraft>(draft_.fusion)) return "horovod";
+    return std::holds_alternative<Unfused>(draft_.fusion) ? "unfused" : nullptr;
   }
 
   void ResolveFusion() {
-    if (!OneFusionAsked()) return;
-    RefuseUnknownGradients();
-    if (draft_.byte_scheduler.has_value()) {
-      job_.fusion =
-          ByteScheduler{.credit_bytes = CheckedCount(
-                            At("byte_scheduler.credit_bytes"),
-                            draft_.byte_scheduler->credit_bytes.value_or(kByteSchedulerCreditBytes),
-                            int64_t{1}, INT64_MAX)};
-    } else if (draft_.groups.has_value()) {
-      CheckGroups(draft_.groups->groups);
-      job_.fusion = *draft_.groups;
-    } else if (draft_.horovod.has_value()) {
-      ResolveHorovod(*draft_.horovod);
-    } else if (draft_.buckets.has_value()) {
-      CheckBuckets(At("buckets"), *draft_.buckets, faults_);
-      job_.fusion = *draft_.buckets;
-    } else if (!draft_.unfused.has_value()) {
+    if (const char* const field = RegroupingAsked(); field != nullptr) {
+      const std::string why = WhyNoOtherBuckets(profile_);
+      Refuse(!why.empty(), field, "given, and ", why);
+    }
+    if (const auto* scheduler = std::get_if<ByteSchedulerDraft>(&draft_.fusion)) {
+      job_.fusion = ByteScheduler{
+          .credit_bytes = CheckedCount(At("byte_scheduler.credit_bytes"),
+                                       scheduler->credit_bytes.value_or(kByteSchedulerCreditBytes),
+                                       int64_t{1}, INT64_MAX)};
+    } else if (const auto* groups = std::get_if<GradientGroups>(&draft_.fusion)) {
+      CheckGroups(groups->groups);
+      job_.fusion = *groups;
+    } else if (const auto* horovod = std::get_if<HorovodDraft>(&draft_.fusion)) {
+      ResolveHorovod(*horovod);
+    } else if (const auto* buckets = std::get_if<Buckets>(&draft_.fusion)) {
+      CheckBuckets(At("buckets"), *buckets, faults_);
+      job_.fusion = *buckets;
+    } else if (std::holds_alternative<std::monostate>(draft_.fusion)) {
       ResolveRecordedFusion();
     }
   }
@@ -440,7 +418,7 @@ class AllReduceResolver {
 
   // Cycles fuse what is ready while the job runs, one after the other, and carry it whole.
   void CheckCycles() {
-    if (!draft_.horovod.has_value()) return;
+    if (!std::holds_alternative<Horovod>(job_.fusion)) return;
     Refuse(job_.sharding != Sharding::kNone, "sharding",
            "given, and horovod, too, which has nothing sharded");
     Refuse(job_.partition_bytes > 0, "partition_bytes", job_.partition_bytes,
@@ -451,7 +429,7 @@ class AllReduceResolver {
 
   // Its step begins with the backward pass, and nothing of it is sharded or sent round by round.
   void CheckByteScheduler() {
-    if (!draft_.byte_scheduler.has_value()) return;
+    if (!std::holds_alternative<ByteScheduler>(job_.fusion)) return;
     Refuse(job_.sharding != Sharding::kNone, "sharding",
            "given, and byte_scheduler, too, which has nothing sharded");
     Refuse(job_.fidelity == Fidelity::kExpanded, "fidelity",
@@ -490,7 +468,7 @@ class AllReduceResolver {
     const bool expanded = job_.fidelity == Fidelity::kExpanded;
     Refuse(expanded && job_.algorithm != CollectiveAlgorithm::kRing, "fidelity",
            "EXPANDED sends the chunks of RING, and the algorithm is ", NameOf(job_.algorithm));
-    Refuse(expanded && draft_.horovod.has_value(), "fidelity",
+    Refuse(expanded && std::holds_alternative<Horovod>(job_.fusion), "fidelity",
            "EXPANDED needs to know what is fused, and horovod fuses while the job runs");
     if (draft_.workers_per_rack.has_value()) {
       const int32_t count =

@@ -118,6 +118,10 @@ struct Unfused {
   friend bool operator==(const Unfused&, const Unfused&) = default;
 };
 
+// The way of fusing that is asked for. Nothing: as recorded, or DistributedDataParallel's default.
+using FusionDraft = std::variant<std::monostate, Buckets, HorovodDraft, GradientGroups,
+                                 ByteSchedulerDraft, Unfused>;
+
 // As asked for: what is empty has its default.
 struct AllReduceDraft {
   std::optional<CollectiveAlgorithm> algorithm;
@@ -127,10 +131,9 @@ struct AllReduceDraft {
   std::optional<double> intra_node_latency_seconds;
   std::optional<double> reduction_seconds_per_byte;
   std::optional<double> launch_seconds;
-  std::optional<Buckets> buckets;
+  FusionDraft fusion;
   std::vector<MeasuredCollective> measured;
   std::optional<int32_t> concurrent_collectives;
-  std::optional<HorovodDraft> horovod;
   std::optional<int64_t> partition_bytes;
   std::optional<Sharding> sharding;
   std::optional<double> overlap_slowdown;
@@ -139,12 +142,9 @@ struct AllReduceDraft {
   std::optional<Fidelity> fidelity;
   std::optional<int32_t> workers_per_rack;
   std::optional<double> rack_bandwidth_bytes_per_second;
-  std::optional<GradientGroups> groups;
   std::optional<Contention> contention;
   std::optional<int32_t> threads;
   std::optional<int32_t> thread_channels;  // 1 to 64
-  std::optional<ByteSchedulerDraft> byte_scheduler;
-  std::optional<Unfused> unfused;
 
   friend bool operator==(const AllReduceDraft&, const AllReduceDraft&) = default;
 };

@@ -144,8 +144,9 @@ class ScenarioResolver {
     RefuseOfPipeline(job);
     Pipeline pipeline = ResolvePipeline(profile_, asked, NetworkOfStages(), faults_);
     const auto* fusing = std::get_if<AllReduceDraft>(&draft_.communication);
-    const bool is_unfused = fusing != nullptr && fusing->unfused.has_value();
-    const bool asks_for_buckets = is_unfused || (fusing != nullptr && fusing->buckets.has_value());
+    const bool is_unfused = fusing != nullptr && std::holds_alternative<Unfused>(fusing->fusion);
+    const bool asks_for_buckets =
+        is_unfused || (fusing != nullptr && std::holds_alternative<Buckets>(fusing->fusion));
     constexpr PipelineReduction kBuckets = PipelineReduction::kBuckets;
     faults_.AddIf(asks_for_buckets && asked.reduction.value_or(kBuckets) != kBuckets,
                   "pipeline.reduction", "is not BUCKETS, and all_reduce.",
@@ -307,7 +308,7 @@ class ScenarioResolver {
       assumed.Add(Assumed::kAlgorithm);
     if (!asked.latency_seconds.has_value()) assumed.Add(Assumed::kLatency);
     if (!asked.intra_node_latency_seconds.has_value()) assumed.Add(Assumed::kIntraNodeLatency);
-    if (!asked.buckets.has_value() && !asked.unfused.has_value() &&
+    if (std::holds_alternative<std::monostate>(asked.fusion) &&
         !profile_.content().buckets.has_value())
       assumed.Add(Assumed::kBuckets);
   }

@@ -32,6 +32,8 @@ MeasuredCollective FromWire(const v1::AllReduce::MeasuredCollective& wire, const
                             FaultList& faults);
 v1::AllReduce::MeasuredCollective ToWire(const MeasuredCollective& point);
 
+AllReduceDraft FromWire(const v1::AllReduce& wire, const std::string& path, FaultList& faults);
+v1::AllReduce ToWire(const AllReduce& job);
 Contention FromWire(const v1::AllReduce::Contention& wire);
 v1::AllReduce::Contention ToWire(const Contention& contention);
 

@@ -414,8 +414,6 @@ class AllReduceTest(ServerTest):
             ({"groups": self.groups(["gradient b"])}, "groups.groups", '"gradient a" is in none of them'),
             ({"groups": self.groups(["gradient a"], ["gradient b"])}, "groups.groups[0].operations[0]", '"gradient a" stands where "gradient b"'),
             ({"groups": self.groups(["gradient b", "gradient a"], [])}, "groups.groups[1].operations", "empty"),
-            ({"groups": self.groups(["gradient b", "gradient a"]), "buckets": {"cap_bytes": 5}}, "groups", "buckets are, too"),
-            ({"groups": self.groups(["gradient b", "gradient a"]), "horovod": {}}, "groups", "horovod is, too"),
             ({"groups": self.groups(["gradient b", "gradient a"], threads=9)}, "groups.groups[0].threads", "9 given, which has no effect without contention"),
             ({"threads": 9}, "threads", "9 given, which has no effect without contention"),
             ({"contention": self.CONTENTION}, "threads", "not given"),

@@ -218,9 +218,9 @@ class KindOfJobTest(ServerTest):
         self.assertNotIn("scenario.all_reduce.buckets", told)
 
     def test_gradients_are_not_unfused_and_fused_at_once(self):
-        job = {"unfused": {}, "buckets": {}}
-        violations = self.refused("PredictThroughput", gradients(), {"workers": 2, "all_reduce": job})
-        self.assertEqual(violations, {"scenario.all_reduce.unfused": "given, and buckets are, too: which of both?"})
+        for job in ({"unfused": {}, "buckets": {}}, {"horovod": {}, "groups": {}}, {"buckets": {}, "byte_scheduler": {}}):
+            with self.subTest(job=job), self.assertRaisesRegex(ValueError, "fusion"):
+                from_json(scenario_pb2.Scenario(), {"workers": 2, "all_reduce": job})
 
     def test_links_inside_a_node_are_not_those_between_nodes(self):
         field = "scenario.all_reduce.intra_node_bandwidth_bytes_per_second"

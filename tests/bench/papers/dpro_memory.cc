@@ -368,7 +368,7 @@ double SecondsOfStep(const Profile& profile) {
   scenario.communication =
       AllReduceDraft{.workers_per_node = 8,
                      .intra_node_bandwidth_bytes_per_second = 1.2e11,
-                     .horovod = HorovodDraft{.fusion_bytes = 64 << 20, .cycle_seconds = 0.005}};
+                     .fusion = HorovodDraft{.fusion_bytes = 64 << 20, .cycle_seconds = 0.005}};
   const ThroughputDraft draft{
       .scenarios = {},
       .worker_counts = {kGpus},

@@ -50,7 +50,7 @@ Profile ResNet50() { return VaryingModel("resnet50"); }
 ScenarioDraft ScenarioOf(int32_t workers_per_node) {
   AllReduceDraft job{.latency_seconds = 20e-6,
                      .workers_per_node = workers_per_node,
-                     .buckets = Buckets{.first_bytes = 1 << 20, .cap_bytes = 25 << 20}};
+                     .fusion = Buckets{.first_bytes = 1 << 20, .cap_bytes = 25 << 20}};
   if (workers_per_node > 1) {
     job.intra_node_bandwidth_bytes_per_second = 50e9;
     job.intra_node_latency_seconds = 5e-6;

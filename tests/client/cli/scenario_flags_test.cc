@@ -19,6 +19,7 @@ namespace stepcast::client::scenario_flags_test {
 namespace {
 
 using testing::Eq;
+using testing::Ne;
 using testing::Optional;
 
 // Matches flags that were parsed to a message that is written so.
@@ -132,6 +133,17 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
               Says<v1::Scenario>(R"pb(all_reduce { unfused {} })pb"));
   EXPECT_THAT(Parse({"--bucket-cap", "none", "--first-bucket", "1MiB"}), Eq(std::nullopt));
   EXPECT_THAT(Parse({"--bucket-cap", "never"}), Eq(std::nullopt));
+  const std::vector<std::vector<std::string>> fusions = {
+      {"--bucket-cap", "25MiB"},     {"--bucket-cap-mb", "25"},  {"--bucket-cap", "none"},
+      {"--horovod-fusion", "64MiB"}, {"--horovod-cycle", "5ms"}, {"--byte-scheduler", "16MB"}};
+  for (const std::vector<std::string>& one : fusions) {
+    EXPECT_THAT(Parse(one), Ne(std::nullopt)) << one[0];
+    for (const std::vector<std::string>& other : fusions) {
+      if (one[0] == other[0] || one[0].substr(0, 9) == other[0].substr(0, 9)) continue;
+      EXPECT_THAT(Parse({one[0], one[1], other[0], other[1]}), Eq(std::nullopt))
+          << one[0] << " " << other[0];
+    }
+  }
   EXPECT_THAT(Parse({"--byte-scheduler", "16MB", "--partition", "4MB"}),
               Says<v1::Scenario>(
                   R"pb(all_reduce {

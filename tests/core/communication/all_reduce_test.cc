@@ -137,7 +137,7 @@ TEST(CollectiveProgramTest, WithoutBucketsCollectivesStandAsRecorded) {
 
 TEST(CollectiveProgramTest, ABucketStandsWhereItsLastMemberDidAndWaitsForThemAll) {
   const CollectiveProgram built =
-      BuiltOf(Training(), {.buckets = Buckets{.first_bytes = 15, .cap_bytes = 1}});
+      BuiltOf(Training(), {.fusion = Buckets{.first_bytes = 15, .cap_bytes = 1}});
   EXPECT_THAT(built.collectives,
               ElementsAre(PlannedCollective{.op = 3, .bytes = 15, .members = {2, 4}}));
   EXPECT_THAT(DependentsOf(built.program), ElementsAre(ElementsAre(1), ElementsAre(2, 3),
@@ -149,7 +149,7 @@ TEST(CollectiveProgramTest, RecordedBucketsCountUnlessTheScenarioHasOthers) {
   recorded.buckets = RecordedBuckets{.sizes_bytes = {15}};
   EXPECT_EQ(BuiltOf(recorded).collectives.size(), 1U);
   EXPECT_EQ(
-      BuiltOf(recorded, {.buckets = Buckets{.first_bytes = 1, .cap_bytes = 1}}).collectives.size(),
+      BuiltOf(recorded, {.fusion = Buckets{.first_bytes = 1, .cap_bytes = 1}}).collectives.size(),
       2U);
   recorded.buckets = RecordedBuckets{.rule = Buckets{.first_bytes = 1, .cap_bytes = 1}};
   EXPECT_EQ(BuiltOf(recorded).collectives.size(), 2U);
@@ -157,7 +157,7 @@ TEST(CollectiveProgramTest, RecordedBucketsCountUnlessTheScenarioHasOthers) {
 
 AllReduceDraft Threaded(std::vector<GradientGroup> groups) {
   return {.latency_seconds = 0,
-          .groups = GradientGroups{std::move(groups)},
+          .fusion = GradientGroups{std::move(groups)},
           .contention = Contention{.alpha2 = 1e-4,
                                    .overlapped = {.gamma1 = 5e8},
                                    .alone = {.gamma1 = 2e9, .gamma2 = 1e9, .gamma3 = 0.01}},
@@ -332,7 +332,7 @@ TEST(CollectiveProgramTest, BucketsThatWouldWaitForThemselvesAreRefusedByName) {
   const Profile profile = Profile::Create(std::move(crossed)).value();
   EXPECT_TRUE(Built(profile, AllReduceDraft{}).ok());
   const absl::Status status =
-      Built(profile, {.buckets = Buckets{.first_bytes = 15, .cap_bytes = 15}}).status();
+      Built(profile, {.fusion = Buckets{.first_bytes = 15, .cap_bytes = 15}}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailsOf(status).reason, "SCENARIO_INVALID");
   ASSERT_EQ(DetailsOf(status).faults.size(), 1U);
@@ -367,11 +367,11 @@ TEST(CollectiveProgramTest, OnlyWhatShapesAStepMakesAnotherProgram) {
   EXPECT_TRUE(same({}, {.algorithm = CollectiveAlgorithm::kTree, .latency_seconds = 1}));
   // Two workers have other shares of an update than eight.
   EXPECT_FALSE(same({.sharding = Sharding::kOptimizer}, {.sharding = Sharding::kOptimizer}));
-  EXPECT_FALSE(same({}, {.buckets = Buckets{}}));
+  EXPECT_FALSE(same({}, {.fusion = Buckets{}}));
   EXPECT_FALSE(same({}, {.partition_bytes = 3}));
   EXPECT_FALSE(same({}, {.sharding = Sharding::kOptimizer}));
   const AllReduceDraft together = Threaded({{.operations = {"b", "a"}, .threads = 7}});
-  EXPECT_FALSE(same({}, {.groups = together.groups, .contention = together.contention}));
+  EXPECT_FALSE(same({}, {.fusion = together.fusion, .contention = together.contention}));
   AllReduceDraft otherwise = together;
   otherwise.contention->alpha2 = 0;
   otherwise.threads = 8;

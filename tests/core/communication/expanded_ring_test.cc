@@ -168,8 +168,8 @@ TEST(ExpandedRingTest, OnEqualLinks300RandomJobsEndTheirStepsAsCollapsed) {
         .launch_seconds = random.Below(2) == 0 ? 0 : 1e-6 * static_cast<double>(random.Below(99)),
         .sharding = static_cast<Sharding>(random.Below(4))};
     if (random.Below(2) == 0) {
-      job.buckets = Buckets{.first_bytes = static_cast<int64_t>(1 + random.Below(4'000'000)),
-                            .cap_bytes = static_cast<int64_t>(1 + random.Below(9'000'000))};
+      job.fusion = Buckets{.first_bytes = static_cast<int64_t>(1 + random.Below(4'000'000)),
+                           .cap_bytes = static_cast<int64_t>(1 + random.Below(9'000'000))};
     }
     if (random.Below(4) == 0)
       job.partition_bytes = static_cast<int64_t>(500'000 + random.Below(3'000'000));

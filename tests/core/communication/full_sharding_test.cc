@@ -136,12 +136,12 @@ std::vector<std::pair<Collective, int64_t>> Carried(const Profile& profile,
 TEST(FullShardingTest, UnitsAreTheBucketsOfGradients) {
   const Collective gather = Collective::kAllGather;
   const Collective scatter = Collective::kReduceScatter;
-  const AllReduceDraft two{.buckets = Buckets{.first_bytes = 8'000'000, .cap_bytes = 8'000'000}};
+  const AllReduceDraft two{.fusion = Buckets{.first_bytes = 8'000'000, .cap_bytes = 8'000'000}};
   EXPECT_THAT(
       Carried(ThreeLayers(), two),
       ElementsAre(Pair(gather, 4'000'000), Pair(gather, 8'000'000), Pair(gather, 8'000'000),
                   Pair(gather, 4'000'000), Pair(scatter, 8'000'000), Pair(scatter, 4'000'000)));
-  const AllReduceDraft one{.buckets = Buckets{.first_bytes = 1 << 30, .cap_bytes = 1 << 30}};
+  const AllReduceDraft one{.fusion = Buckets{.first_bytes = 1 << 30, .cap_bytes = 1 << 30}};
   EXPECT_THAT(
       Carried(ThreeLayers(), one),
       ElementsAre(Pair(gather, 12'000'000), Pair(gather, 12'000'000), Pair(scatter, 12'000'000)));
@@ -150,7 +150,7 @@ TEST(FullShardingTest, UnitsAreTheBucketsOfGradients) {
 // The bytes that each worker sends over its link, as shares of the buffers.
 TEST(FullShardingTest, ThreeTimesTheParametersAreCarried) {
   for (const AllReduceDraft& job :
-       {AllReduceDraft{}, AllReduceDraft{.buckets = Buckets{.first_bytes = 1, .cap_bytes = 9}},
+       {AllReduceDraft{}, AllReduceDraft{.fusion = Buckets{.first_bytes = 1, .cap_bytes = 9}},
         AllReduceDraft{.partition_bytes = 1'000'001}}) {
     int64_t carried = 0;
     for (const auto& [kind, bytes] : Carried(ThreeLayers(), job)) {
@@ -193,8 +193,8 @@ TEST(FullShardingTest, WhereNothingOverlapsARingTakesHalfMoreThanOneOfAllReduces
     const Profile profile = Profile::Create(std::move(draft)).value();
     const AllReduceDraft job{
         .latency_seconds = 1e-6 * static_cast<double>(random.Below(100)),
-        .buckets = Buckets{.first_bytes = static_cast<int64_t>(1 + random.Below(2'000'000)),
-                           .cap_bytes = static_cast<int64_t>(1 + random.Below(6'000'000))}};
+        .fusion = Buckets{.first_bytes = static_cast<int64_t>(1 + random.Below(2'000'000)),
+                          .cap_bytes = static_cast<int64_t>(1 + random.Below(6'000'000))}};
     const auto workers = static_cast<int32_t>(2 + random.Below(15));
     const double none = StepSeconds(
         profile, ResolveScenario(profile, {.workers = workers, .communication = job}).value());
@@ -284,8 +284,8 @@ TEST(FullShardingTest, FourHundredRandomJobsEndTheirStepsAsTheSameJobWrittenOut)
         .latency_seconds = 1e-6 * static_cast<double>(random.Below(50)),
         .reduction_seconds_per_byte = 1e-10 * static_cast<double>(random.Below(3)),
         .launch_seconds = 1e-6 * static_cast<double>(random.Below(9)),
-        .buckets = Buckets{.first_bytes = static_cast<int64_t>(1 + random.Below(2'000'000)),
-                           .cap_bytes = static_cast<int64_t>(1 + random.Below(6'000'000))}};
+        .fusion = Buckets{.first_bytes = static_cast<int64_t>(1 + random.Below(2'000'000)),
+                          .cap_bytes = static_cast<int64_t>(1 + random.Below(6'000'000))}};
     const Scenario scenario = FullyShared(profile, static_cast<int32_t>(1 + random.Below(6)), job);
     std::vector<int64_t> bytes;
     for (size_t i = layers.size(); i > 0; --i)

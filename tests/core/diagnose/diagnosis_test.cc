@@ -328,8 +328,8 @@ TEST(DiagnosisTest, ASpentBudgetLeavesFewerRuns) {
 TEST(DiagnosisTest, KnowsEveryWayToCommunicate) {
   const Profile profile = AllReduceProfile();
   const std::vector<AllReduceDraft> drafts{
-      {.horovod = HorovodDraft{}},
-      {.byte_scheduler = ByteSchedulerDraft{}},
+      {.fusion = HorovodDraft{}},
+      {.fusion = ByteSchedulerDraft{}},
       {.fidelity = Fidelity::kExpanded},
       {.sharding = Sharding::kFull},
       {.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 3},

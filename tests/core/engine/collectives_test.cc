@@ -93,8 +93,8 @@ ScenarioDraft DraftOf(const json& asked) {
       asked.at("intra_node_bandwidth_bytes_per_second").get<double>();
   job.intra_node_latency_seconds = asked.at("intra_node_latency_seconds").get<double>();
   if (!asked.at("bucket_bytes").is_null()) {
-    job.buckets = {.first_bytes = asked.at("first_bucket_bytes").get<int64_t>(),
-                   .cap_bytes = asked.at("bucket_bytes").get<int64_t>()};
+    job.fusion = Buckets{.first_bytes = asked.at("first_bucket_bytes").get<int64_t>(),
+                         .cap_bytes = asked.at("bucket_bytes").get<int64_t>()};
   }
   ScenarioDraft draft;
   draft.workers = asked.at("workers").get<int32_t>();
@@ -224,8 +224,8 @@ RandomJob MakeJob(uint64_t seed) {
     }
   }
   if (random.Below(2) == 0) {
-    how.buckets = {.first_bytes = static_cast<int64_t>(1 + random.Below(6000)),
-                   .cap_bytes = static_cast<int64_t>(1 + random.Below(3'000'000))};
+    how.fusion = Buckets{.first_bytes = static_cast<int64_t>(1 + random.Below(6000)),
+                         .cap_bytes = static_cast<int64_t>(1 + random.Below(3'000'000))};
   }
   job.scenario.communication = how;
   return job;
@@ -248,7 +248,8 @@ TEST(CollectivesComparisonTest, AThousandRandomJobsEndTheirStepsAsAnObviousSimul
     if (!program.ok()) {
       // Fused operations may have come to wait for each other.
       ASSERT_EQ(program.status().code(), absl::StatusCode::kInvalidArgument);
-      ASSERT_TRUE(std::get<AllReduceDraft>(job.scenario.communication).buckets.has_value());
+      ASSERT_TRUE(std::holds_alternative<Buckets>(
+          std::get<AllReduceDraft>(job.scenario.communication).fusion));
       ++refused;
       continue;
     }
@@ -290,8 +291,7 @@ TEST(CollectivesComparisonTest,
     RandomJob job = MakeJob(seed);
     Random random({seed, 79});
     auto& how = std::get<AllReduceDraft>(job.scenario.communication);
-    how.buckets.reset();
-    how.horovod = HorovodDraft{
+    how.fusion = HorovodDraft{
         .fusion_bytes =
             static_cast<int64_t>(1 + random.Below(random.Below(2) == 0 ? 9000 : 9'000'000)),
         .cycle_seconds =
@@ -341,16 +341,15 @@ void Contend(Random& random, RandomJob& job) {
   contention.overlapped = random.Below(4) == 0 ? contention.alone : rate();
   how.threads = threads();
   if (random.Below(3) == 0) return;
-  how.buckets.reset();
   if (random.Below(3) == 0) {
-    how.horovod = HorovodDraft{
+    how.fusion = HorovodDraft{
         .fusion_bytes =
             static_cast<int64_t>(1 + random.Below(random.Below(2) == 0 ? 9000 : 9'000'000)),
         .cycle_seconds =
             1e-6 * static_cast<double>(1 + random.Below(random.Below(2) == 0 ? 5 : 3000))};
     return;
   }
-  GradientGroups& groups = how.groups.emplace();
+  GradientGroups& groups = how.fusion.emplace<GradientGroups>();
   for (const Operation& operation : job.profile.operations) {
     if (operation.collective != Collective::kAllReduce) continue;
     if (groups.groups.empty() || random.Below(3) == 0) {
@@ -438,8 +437,7 @@ TEST(CollectivesComparisonTest,
     how.collective_slowdown = 1 + (random.Below(4) == 0 ? 98 : 3) * random.Unit();
     if (random.Below(2) == 0) how.overlap_slowdown = 1 + 2 * random.Unit();
     if (random.Below(4) == 0) {
-      how.buckets.reset();
-      how.horovod =
+      how.fusion =
           HorovodDraft{.fusion_bytes = static_cast<int64_t>(1 + random.Below(9000)),
                        .cycle_seconds = 1e-6 * static_cast<double>(1 + random.Below(3000))};
     }
@@ -449,7 +447,7 @@ TEST(CollectivesComparisonTest,
     absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     auto& resolved = std::get<AllReduce>(scenario->communication);
-    if (!how.horovod.has_value() && random.Below(2) == 0) {
+    if (!std::holds_alternative<HorovodDraft>(how.fusion) && random.Below(2) == 0) {
       // Of measured collectives, which take a ring's times here.
       resolved.concurrent_collectives = static_cast<int32_t>(2 + random.Below(3));
       ++at_once;
@@ -544,7 +542,7 @@ TEST(CollectivesTest, ContentionByHand) {
     const Profile profile = Profile::Create(std::move(draft)).value();
     const AllReduceDraft how{
         .latency_seconds = 0,
-        .groups = GradientGroups{{{.operations = {"gradient"}, .threads = 1000}}},
+        .fusion = GradientGroups{{{.operations = {"gradient"}, .threads = 1000}}},
         .contention =
             Contention{.alpha2 = 5e-4, .overlapped = {.gamma1 = 5e8}, .alone = {.gamma1 = 1e9}}};
     const Scenario scenario =
@@ -586,7 +584,7 @@ TEST(CollectivesComparisonTest, CyclesOfManyGradientsOnManyWorkersAreRefusedByTh
   const auto run = [&](int32_t workers) {
     const Scenario scenario =
         ResolveScenario(profile, {.workers = workers,
-                                  .communication = AllReduceDraft{.horovod = HorovodDraft{}}})
+                                  .communication = AllReduceDraft{.fusion = HorovodDraft{}}})
             .value();
     const JobProgram program = BuildJobProgram(profile, scenario, NeverStop).value();
     return Simulate(JobOf(program, nullptr, scenario), OptionsFor(scenario, 2, 0), NeverStop)
@@ -684,8 +682,7 @@ TEST(CollectivesComparisonTest, WorldsOfScaledStepsEndAsAnObviousSimulationOfTho
     const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
     ASSERT_TRUE(profile.ok()) << profile.status();
     if (!profile->has_collectives()) continue;
-    std::get<AllReduceDraft>(job.scenario.communication).buckets = {};
-    std::get<AllReduceDraft>(job.scenario.communication).unfused.emplace();
+    std::get<AllReduceDraft>(job.scenario.communication).fusion = Unfused{};
     const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);

@@ -223,7 +223,7 @@ TEST(RecordedCasesTest, OtherBucketsAreRefusedWhereGradientsAreUnknown) {
     ASSERT_TRUE(imported.ok()) << imported.status();
     for (const bool asks : {true, false}) {
       AllReduceDraft draft;
-      if (asks) draft.buckets = Buckets{};
+      if (asks) draft.fusion = Buckets{};
       const auto scenario =
           ResolveScenario(imported->profile, {.workers = 4, .communication = draft});
       EXPECT_EQ(scenario.ok(), has_shapes || !asks) << scenario.status();
@@ -257,7 +257,7 @@ TEST(RecordedCasesTest, EachBackwardPassOfAStepSendsItsOwnBuckets) {
           return std::count(each.waiting_for.begin(), each.waiting_for.end(), sent[0]) > 0;
         }));
     const auto scenario = ResolveScenario(
-        imported->profile, {.workers = 4, .communication = AllReduceDraft{.buckets = Buckets{}}});
+        imported->profile, {.workers = 4, .communication = AllReduceDraft{.fusion = Buckets{}}});
     EXPECT_THAT(Told(scenario.status()), HasSubstr("2 buckets and not of the gradients"));
   }
 }

@@ -65,7 +65,7 @@ TEST(AllReduceTest, WhatIsSetIsKept) {
                              .intra_node_latency_seconds = 2e-6,
                              .reduction_seconds_per_byte = 1e-10,
                              .launch_seconds = 3e-5,
-                             .buckets = Buckets{.first_bytes = 7, .cap_bytes = 9},
+                             .fusion = Buckets{.first_bytes = 7, .cap_bytes = 9},
                              .concurrent_collectives = 2,
                              .partition_bytes = 500,
                              .sharding = Sharding::kOptimizer,
@@ -154,13 +154,13 @@ TEST(AllReduceTest, PytorchWithoutBucketsGetsItsDefaultOnesUnlessAnythingElseIsA
   EXPECT_EQ(fusion_of({}), Fusion());
   draft.framework = "pytorch";
   EXPECT_EQ(fusion_of({}), Fusion(Buckets{.first_bytes = 1 << 20, .cap_bytes = 25 << 20}));
-  EXPECT_EQ(fusion_of({.unfused = Unfused{}}), Fusion());
-  EXPECT_EQ(fusion_of({.horovod = HorovodDraft{}}), Fusion(Horovod{}));
-  EXPECT_EQ(fusion_of({.byte_scheduler = ByteSchedulerDraft{}}), Fusion(ByteScheduler{}));
-  EXPECT_EQ(fusion_of({.buckets = Buckets{.cap_bytes = 7}}), Fusion(Buckets{.cap_bytes = 7}));
+  EXPECT_EQ(fusion_of({.fusion = Unfused{}}), Fusion());
+  EXPECT_EQ(fusion_of({.fusion = HorovodDraft{}}), Fusion(Horovod{}));
+  EXPECT_EQ(fusion_of({.fusion = ByteSchedulerDraft{}}), Fusion(ByteScheduler{}));
+  EXPECT_EQ(fusion_of({.fusion = Buckets{.cap_bytes = 7}}), Fusion(Buckets{.cap_bytes = 7}));
   draft.buckets = RecordedBuckets{.sizes_bytes = {1000}};
   EXPECT_EQ(fusion_of({}), Fusion(*draft.buckets));
-  EXPECT_EQ(fusion_of({.unfused = Unfused{}}), Fusion());
+  EXPECT_EQ(fusion_of({.fusion = Unfused{}}), Fusion());
 }
 
 TEST(AllReduceTest, LinksInsideANodeAreNeverPricedAsThoseBetweenNodes) {
@@ -231,13 +231,13 @@ Contention Contending() {
 
 TEST(AllReduceTest, GroupsAndContentionAreKeptAsTheyAreGiven) {
   EXPECT_EQ(
-      Resolved({.latency_seconds = 0, .groups = Groups({{"gradient"}, {"other"}})}, TwoGradients()),
+      Resolved({.latency_seconds = 0, .fusion = Groups({{"gradient"}, {"other"}})}, TwoGradients()),
       (AllReduce{.intra_node_bandwidth_bytes_per_second = 1e8,
                  .fusion = Groups({{"gradient"}, {"other"}})}));
   GradientGroups threaded = Groups({{"gradient"}, {"other"}});
   threaded.groups[1].threads = 1000;
   const AllReduceDraft draft{
-      .latency_seconds = 0, .groups = threaded, .contention = Contending(), .threads = 65'536 / 64};
+      .latency_seconds = 0, .fusion = threaded, .contention = Contending(), .threads = 65'536 / 64};
   EXPECT_EQ(Resolved(draft, TwoGradients()),
             (AllReduce{.intra_node_bandwidth_bytes_per_second = 1e8,
                        .fusion = threaded,
@@ -245,7 +245,7 @@ TEST(AllReduceTest, GroupsAndContentionAreKeptAsTheyAreGiven) {
                        .threads = 1024}));
   // Those of all groups are enough, unless something else is sent.
   threaded.groups[0].threads = 1;
-  EXPECT_EQ(Resolved({.groups = threaded, .contention = Contending()}, TwoGradients()).threads, 0);
+  EXPECT_EQ(Resolved({.fusion = threaded, .contention = Contending()}, TwoGradients()).threads, 0);
   ProfileDraft with_broadcast = TwoGradientsDraft();
   with_broadcast.operations.push_back({.name = "broadcast",
                                        .resource = Resource::kCollective,
@@ -253,7 +253,7 @@ TEST(AllReduceTest, GroupsAndContentionAreKeptAsTheyAreGiven) {
                                        .collective = Collective::kBroadcast});
   with_broadcast.steps[0].start_ns.push_back(0);
   with_broadcast.steps[0].end_ns.push_back(0);
-  const std::vector<Fault> faults = FaultsOf({.groups = threaded, .contention = Contending()}, 4,
+  const std::vector<Fault> faults = FaultsOf({.fusion = threaded, .contention = Contending()}, 4,
                                              Profile::Create(with_broadcast).value());
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].field, "all_reduce.threads");
@@ -271,8 +271,8 @@ TEST(AllReduceTest, GroupsOfAProfileOfServersNameItsUploads) {
        .parameter = "w"}};
   draft.steps = {{.start_ns = {0, 10, 20}, .end_ns = {10, 20, 30}}};
   const Profile profile = Profile::Create(draft).value();
-  EXPECT_EQ(Resolved({.groups = Groups({{"push"}})}, profile).fusion, Fusion(Groups({{"push"}})));
-  const std::vector<Fault> faults = FaultsOf({.groups = Groups({{"pull"}})}, 4, profile);
+  EXPECT_EQ(Resolved({.fusion = Groups({{"push"}})}, profile).fusion, Fusion(Groups({{"push"}})));
+  const std::vector<Fault> faults = FaultsOf({.fusion = Groups({{"pull"}})}, 4, profile);
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].field, "all_reduce.groups.groups[0].operations[0]");
   EXPECT_THAT(faults[0].description, HasSubstr(R"("pull" is not a gradient)"));
@@ -299,7 +299,7 @@ TEST(AllReduceTest, GroupsHoldEveryGradientOnceInGraphOrder) {
   };
   for (const auto& one : cases) {
     SCOPED_TRACE(one.says);
-    const std::vector<Fault> faults = FaultsOf({.groups = one.groups}, 4, TwoGradients());
+    const std::vector<Fault> faults = FaultsOf({.fusion = one.groups}, 4, TwoGradients());
     ASSERT_EQ(faults.size(), 1U);
     EXPECT_EQ(faults[0].field, "all_reduce.groups.groups" + one.field);
     EXPECT_THAT(faults[0].description, HasSubstr(one.says));
@@ -318,12 +318,10 @@ TEST(AllReduceTest, GroupsWithOtherFusionsAndThreadsWithoutContentionAreFaults) 
     EXPECT_EQ(faults[0].field, "all_reduce." + field);
     EXPECT_THAT(faults[0].description, HasSubstr(says));
   };
-  only({.buckets = Buckets{}, .groups = groups}, "groups", "buckets are, too");
-  only({.horovod = HorovodDraft{}, .groups = groups}, "groups", "horovod is, too");
   only({.threads = 7}, "threads", "7 given, which has no effect without contention");
-  only({.groups = threaded}, "groups.groups[0].threads", "5 given, which has no effect");
+  only({.fusion = threaded}, "groups.groups[0].threads", "5 given, which has no effect");
   threaded.groups[0].threads = 0;
-  only({.groups = threaded, .contention = Contending()}, "groups.groups[0].threads",
+  only({.fusion = threaded, .contention = Contending()}, "groups.groups[0].threads",
        "0 is not from 1 to 65536");
 }
 
@@ -393,32 +391,22 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
       {{.intra_node_latency_seconds = 11}, "intra_node_latency_seconds", "11"},
       {{.reduction_seconds_per_byte = 0.1}, "reduction_seconds_per_byte", "0.1"},
       {{.launch_seconds = infinite}, "launch_seconds", "inf"},
-      {{.buckets = Buckets{.first_bytes = 0}}, "buckets.first_bytes", "0 is below 1"},
-      {{.buckets = Buckets{.cap_bytes = -3}}, "buckets.cap_bytes", "-3 is below 1"},
-      {{.buckets = Buckets{}, .horovod = HorovodDraft{}}, "horovod", "which of both"},
-      {{.horovod = HorovodDraft{}, .partition_bytes = 9},
-       "partition_bytes",
-       "9 given, and horovod"},
-      {{.horovod = HorovodDraft{}, .sharding = Sharding::kGradients}, "sharding", "horovod"},
-      {{.buckets = Buckets{}, .unfused = Unfused{}}, "unfused", "buckets are, too: which of both"},
-      {{.byte_scheduler = ByteSchedulerDraft{}, .unfused = Unfused{}},
-       "unfused",
-       "byte_scheduler is, too: which of both"},
-      {{.horovod = HorovodDraft{}, .byte_scheduler = ByteSchedulerDraft{}},
-       "byte_scheduler",
-       "horovod is, too: which of both"},
-      {{.byte_scheduler = ByteSchedulerDraft{.credit_bytes = 0}},
+      {{.fusion = Buckets{.first_bytes = 0}}, "buckets.first_bytes", "0 is below 1"},
+      {{.fusion = Buckets{.cap_bytes = -3}}, "buckets.cap_bytes", "-3 is below 1"},
+      {{.fusion = HorovodDraft{}, .partition_bytes = 9}, "partition_bytes", "9 given, and horovod"},
+      {{.fusion = HorovodDraft{}, .sharding = Sharding::kGradients}, "sharding", "horovod"},
+      {{.fusion = ByteSchedulerDraft{.credit_bytes = 0}},
        "byte_scheduler.credit_bytes",
        "0 is not from 1"},
-      {{.sharding = Sharding::kGradients, .byte_scheduler = ByteSchedulerDraft{}},
+      {{.fusion = ByteSchedulerDraft{}, .sharding = Sharding::kGradients},
        "sharding",
        "byte_scheduler"},
-      {{.fidelity = Fidelity::kExpanded, .byte_scheduler = ByteSchedulerDraft{}},
+      {{.fusion = ByteSchedulerDraft{}, .fidelity = Fidelity::kExpanded},
        "fidelity",
        "byte_scheduler by what is needed first"},
       {{.algorithm = CollectiveAlgorithm::kGloo,
-        .concurrent_collectives = 2,
-        .horovod = HorovodDraft{}},
+        .fusion = HorovodDraft{},
+        .concurrent_collectives = 2},
        "concurrent_collectives",
        "2 at once, and horovod"},
       {{.algorithm = CollectiveAlgorithm::kMeasured}, "measured", "MEASURED needs them"},
@@ -459,7 +447,7 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
       {{.algorithm = CollectiveAlgorithm::kTree, .fidelity = Fidelity::kExpanded},
        "fidelity",
        "the algorithm is TREE"},
-      {{.horovod = HorovodDraft{}, .fidelity = Fidelity::kExpanded}, "fidelity", "horovod fuses"},
+      {{.fusion = HorovodDraft{}, .fidelity = Fidelity::kExpanded}, "fidelity", "horovod fuses"},
       {{.measured = {{.workers = 2, .size_bytes = 10, .seconds = 1}},
         .workers_per_rack = 4,
         .rack_bandwidth_bytes_per_second = 1e9},
@@ -508,11 +496,11 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
 TEST(AllReduceTest, HorovodsOwnFieldsAreLookedAtToo) {
   std::vector<std::string> fields;
   for (const Fault& fault :
-       FaultsOf({.horovod = HorovodDraft{.fusion_bytes = 0, .cycle_seconds = 0}}))
+       FaultsOf({.fusion = HorovodDraft{.fusion_bytes = 0, .cycle_seconds = 0}}))
     fields.push_back(fault.field);
   EXPECT_THAT(fields, UnorderedElementsAre("all_reduce.horovod.fusion_bytes",
                                            "all_reduce.horovod.cycle_seconds"));
-  EXPECT_EQ(Resolved({.horovod = HorovodDraft{.fusion_bytes = 7}}).fusion,
+  EXPECT_EQ(Resolved({.fusion = HorovodDraft{.fusion_bytes = 7}}).fusion,
             Fusion(Horovod{.fusion_bytes = 7, .cycle_seconds = kHorovodCycleSeconds}));
 }
 

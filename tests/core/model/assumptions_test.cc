@@ -209,7 +209,7 @@ TEST(AssumptionsTest, OfCollectivesAreWhatMovesTheAnswerOfSoManyWorkers) {
   AllReduceDraft nodes{.algorithm = CollectiveAlgorithm::kHierarchical,
                        .workers_per_node = 2,
                        .intra_node_bandwidth_bytes_per_second = 1e10,
-                       .unfused = Unfused{}};
+                       .fusion = Unfused{}};
   EXPECT_THAT(Told(Gradients(), {.workers = 2, .communication = nodes}),
               ElementsAre("all_reduce.intra_node_latency_seconds=3.4us"));
   EXPECT_THAT(Told(Gradients(), {.workers = 4, .communication = nodes}),
@@ -231,7 +231,7 @@ TEST(AssumptionsTest, AreNotTakenForDifferencesOfScenarios) {
       Gradients(), {.workers = 4,
                     .communication = AllReduceDraft{.algorithm = CollectiveAlgorithm::kRing,
                                                     .latency_seconds = 25e-6,
-                                                    .buckets = Buckets{}}});
+                                                    .fusion = Buckets{}}});
   EXPECT_EQ(assumed, asked);
   EXPECT_THAT(AssumptionsOf(asked), IsEmpty());
 }

@@ -625,7 +625,7 @@ TEST(PipelineScenarioTest, GradientsAreFusedAsAskedForElseAsRecorded) {
   };
   const Profile plain = Layers(1);
   const Profile recorded = Layers(1, true, {300, 500});
-  const AllReduceDraft unfused{.unfused = Unfused{}};
+  const AllReduceDraft unfused{.fusion = Unfused{}};
   for (const std::optional<Reduction> asked : {std::optional<Reduction>(), {Reduction::kBuckets}}) {
     for (const Profile& profile : {plain, recorded}) {
       const absl::StatusOr<Scenario> scenario = resolved(profile, asked, unfused);
@@ -639,7 +639,7 @@ TEST(PipelineScenarioTest, GradientsAreFusedAsAskedForElseAsRecorded) {
        {Reduction::kAtEnd, Reduction::kByChunk, Reduction::kMegatronBuckets}) {
     EXPECT_THAT(Paths(resolved(plain, reduction, unfused).status()),
                 ElementsAre("pipeline.reduction"));
-    EXPECT_THAT(Paths(resolved(plain, reduction, {.buckets = Buckets{}}).status()),
+    EXPECT_THAT(Paths(resolved(plain, reduction, {.fusion = Buckets{}}).status()),
                 ElementsAre("pipeline.reduction"));
   }
   EXPECT_EQ(

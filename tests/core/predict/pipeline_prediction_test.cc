@@ -251,9 +251,9 @@ TEST(PipelinePredictionTest, OneStageOfOneMicroBatchIsThePlainJob) {
       .rule = Buckets{.first_bytes = 8'000'000, .cap_bytes = 12'000'000}, .sent_share = 0.5});
   AllReduceDraft as_recorded{.latency_seconds = 1e-4, .launch_seconds = 2e-4};
   AllReduceDraft unfused = as_recorded;
-  unfused.unfused = Unfused{};
+  unfused.fusion = Unfused{};
   AllReduceDraft buckets = as_recorded;
-  buckets.buckets = Buckets{.first_bytes = 3'000'000, .cap_bytes = 6'000'000};
+  buckets.fusion = Buckets{.first_bytes = 3'000'000, .cap_bytes = 6'000'000};
   std::vector<double> steps;
   for (const auto& [profile, fusing] :
        {std::pair(&plain, &unfused), std::pair(&plain, &buckets),

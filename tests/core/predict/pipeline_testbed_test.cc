@@ -70,7 +70,7 @@ ScenarioDraft DraftOf(const Profile& profile, const json& point) {
           .bandwidth_bytes_per_second = rate,
           .communication = AllReduceDraft{.algorithm = CollectiveAlgorithm::kRing,
                                           .latency_seconds = kRoundSeconds,
-                                          .buckets = Buckets{.cap_bytes = 5 << 20}},
+                                          .fusion = Buckets{.cap_bytes = 5 << 20}},
           .pipeline = std::move(pipeline)};
 }
 

@@ -97,7 +97,7 @@ TEST(OptimizeJobTest, HorovodsOwnSettingsAreJudgedAsTheScenariosAre) {
   const StrategyAnswer answer = Optimized(profile, DraftOf(8, 2e-5));
   const auto asked = [&](int64_t bytes, double seconds) {
     StrategyDraft draft = DraftOf(8, 2e-5);
-    std::get<AllReduceDraft>(draft.scenario.communication).horovod =
+    std::get<AllReduceDraft>(draft.scenario.communication).fusion =
         HorovodDraft{.fusion_bytes = bytes, .cycle_seconds = seconds};
     return Optimized(profile, draft).as_recorded.examples_per_second;
   };

@@ -189,10 +189,10 @@ TEST(TracePathTest, IsWholeForEveryWayToCommunicate) {
   const Profile profile = JobOfCollectives();
   const std::vector<AllReduceDraft> jobs = {
       {},
-      {.buckets = Buckets{.first_bytes = 2000}},
+      {.fusion = Buckets{.first_bytes = 2000}},
       {.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2},
       {.partition_bytes = 600},
-      {.horovod = HorovodDraft{}},
+      {.fusion = HorovodDraft{}},
       {.sharding = Sharding::kGradients},
       {.fidelity = Fidelity::kExpanded},
   };

@@ -181,7 +181,7 @@ TEST(WriteTraceTest, CollectivesSayWhatTheyCarryOnAThreadForEachThatRunsAtOnce) 
   };
   const std::vector<Case> cases = {
       {{}, {"steps", "worker", "collectives"}, {1000, 1000}, {1, 1}},
-      {{.buckets = Buckets{.first_bytes = 2000}}, {"steps", "worker", "collectives"}, {2000}, {2}},
+      {{.fusion = Buckets{.first_bytes = 2000}}, {"steps", "worker", "collectives"}, {2000}, {2}},
       {{.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2},
        {"steps", "worker", "collectives", "collectives 2"},
        {1000, 1000},

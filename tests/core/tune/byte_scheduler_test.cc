@@ -355,7 +355,7 @@ TEST(ByteSchedulerSimulationTest, FiveHundredRandomChainsTakeAsLongAsByTheModel)
          .alone_bytes_per_second = 1e9},
         {.order = Order::kNearInputFirst, .partition_bytes = partition, .credit_bytes = credit});
     AllReduceDraft job{.latency_seconds = latency,
-                       .byte_scheduler = ByteSchedulerDraft{.credit_bytes = credit}};
+                       .fusion = ByteSchedulerDraft{.credit_bytes = credit}};
     if (partition > 0) job.partition_bytes = partition;
     EXPECT_NEAR(SimulatedSeconds(TrainingOf(layers, 0), job), modelled, 1e-6 * modelled)
         << "seed " << seed << ", partitions of " << partition << ", credit " << credit;
@@ -372,15 +372,15 @@ TEST(ByteSchedulerSimulationTest, OnFiveHundredChainsItIsNeverWorseThanFirstCome
     AllReduceDraft job{.latency_seconds = 1e-6 * static_cast<double>(random.Below(5))};
     if (random.Below(3) > 0) job.partition_bytes = 1 + static_cast<int64_t>(random.Below(20'000));
     const int32_t workers = 2 + static_cast<int32_t>(random.Below(3));
-    job.byte_scheduler = ByteSchedulerDraft{.credit_bytes = INT64_MAX};
+    job.fusion = ByteSchedulerDraft{.credit_bytes = INT64_MAX};
     const double first_come = SimulatedSeconds(profile, job, workers);
-    job.byte_scheduler->credit_bytes = static_cast<int64_t>(1 + random.Below(60'000));
+    job.fusion = ByteSchedulerDraft{.credit_bytes = static_cast<int64_t>(1 + random.Below(60'000))};
     const double by_priority = SimulatedSeconds(profile, job, workers);
     EXPECT_LE(by_priority, first_come * (1 + 1e-9)) << "seed " << seed;
     faster += by_priority < 0.999 * first_come ? 1 : 0;
     // Nor is first come slower than waiting for all of them before the next forward pass.
     AllReduceDraft waiting = job;
-    waiting.byte_scheduler.reset();
+    waiting.fusion = {};
     EXPECT_LE(first_come, SimulatedSeconds(profile, waiting, workers) * (1 + 1e-9)) << seed;
   }
   EXPECT_GT(faster, 100);
@@ -397,7 +397,7 @@ TEST(ByteSchedulerSimulationTest, AnOptimizerOfAllIsSharedByTheBytes) {
                  1000);
   EXPECT_NEAR(SimulatedSeconds(profile, {.latency_seconds = 0,
                                          .partition_bytes = 2000,
-                                         .byte_scheduler = ByteSchedulerDraft{.credit_bytes = 1}}),
+                                         .fusion = ByteSchedulerDraft{.credit_bytes = 1}}),
               13.6e-6, 2e-12);
 }
 
@@ -434,8 +434,8 @@ TEST(ByteSchedulerSimulationTest, AProfileThatDoesNotSayWhatUsesAParameterIsRefu
     const Profile profile = Profile::Create(std::move(draft)).value();
     const auto query = ResolveThroughput(
         profile, {.worker_counts = {2},
-                  .scenario = ScenarioDraft{
-                      .communication = AllReduceDraft{.byte_scheduler = ByteSchedulerDraft{}}}});
+                  .scenario = ScenarioDraft{.communication =
+                                                AllReduceDraft{.fusion = ByteSchedulerDraft{}}}});
     const std::vector<Fault> faults = DetailsOf(query.status()).faults;
     return faults.empty() ? ""
                           : absl::StrCat(faults.front().field, ": ", faults.front().description);

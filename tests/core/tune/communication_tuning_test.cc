@@ -391,7 +391,7 @@ TEST(OptimizeCommunicationTest, CollectivesOfAllButLibraHaveNcclsThreads) {
                                     TuningMethod::kAsRecorded)),
               ElementsAre(512, 512, 512, 512));
   std::get<AllReduceDraft>(fixed.communication).threads.reset();
-  std::get<AllReduceDraft>(fixed.communication).groups =
+  std::get<AllReduceDraft>(fixed.communication).fusion =
       GradientGroups{{{.operations = {"gradient/0"}, .threads = 77},
                       {.operations = {"gradient/1", "gradient/2"}, .threads = 88},
                       {.operations = {"gradient/3"}}}};

@@ -155,7 +155,7 @@ std::vector<AllReduceDraft> DraftsOfCollectives() {
        .intra_node_latency_seconds = 2e-6,
        .reduction_seconds_per_byte = 1e-9,
        .launch_seconds = 3e-6,
-       .buckets = Buckets{.first_bytes = 5, .cap_bytes = 6},
+       .fusion = Buckets{.first_bytes = 5, .cap_bytes = 6},
        .partition_bytes = 9,
        .sharding = Sharding::kGradients,
        .overlap_slowdown = 1.25,
@@ -173,12 +173,12 @@ std::vector<AllReduceDraft> DraftsOfCollectives() {
        .fidelity = Fidelity::kExpanded,
        .workers_per_rack = 2,
        .rack_bandwidth_bytes_per_second = 5e8},
-      {.horovod = HorovodDraft{.fusion_bytes = 7, .cycle_seconds = 0.25}},
-      {.partition_bytes = 9, .byte_scheduler = ByteSchedulerDraft{.credit_bytes = 7}},
+      {.fusion = HorovodDraft{.fusion_bytes = 7, .cycle_seconds = 0.25}},
+      {.fusion = ByteSchedulerDraft{.credit_bytes = 7}, .partition_bytes = 9},
       {.sharding = Sharding::kOptimizer},
-      {.unfused = Unfused{}},
-      {.groups = GradientGroups{{{.operations = {"gradient"}}}}},
-      {.groups = GradientGroups{{{.operations = {"gradient"}, .threads = 512}}},
+      {.fusion = Unfused{}},
+      {.fusion = GradientGroups{{{.operations = {"gradient"}}}}},
+      {.fusion = GradientGroups{{{.operations = {"gradient"}, .threads = 512}}},
        .contention = Contention{.overlapped = {.gamma1 = 1e9}, .alone = {.gamma1 = 2e9}}},
       {.contention = Contention{.alpha1 = 0.9,
                                 .alpha2 = 1e-4,
@@ -243,9 +243,7 @@ TEST(ScenarioConvertTest, UnknownNumbersOfCollectivesAreFaultsAtTheirPath) {
                 "scenarios[3].all_reduce.nccl.architecture",
                 "scenarios[3].all_reduce.nccl.intra_node_path"}));
   const auto& asked = std::get<AllReduceDraft>(draft.communication);
-  ASSERT_TRUE(asked.horovod.has_value());
-  EXPECT_EQ(asked.horovod->cycle_seconds, 0.5);
-  EXPECT_FALSE(asked.horovod->fusion_bytes.has_value());
+  EXPECT_EQ(asked.fusion, FusionDraft(HorovodDraft{.cycle_seconds = 0.5}));
 }
 
 // Sets the field to something, which need make no sense.
