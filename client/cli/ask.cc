@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/commands.h"
+#include "client/cli/commands/commands.h"
 #include "client/cli/job_outcome.h"
-#include "client/cli/progress.h"
+#include "client/cli/texts/progress.h"
 
 #include "stepcast/json.h"
 

@@ -17,8 +17,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "client/cli/characters.h"
-#include "client/cli/commands.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/texts/characters.h"
 
 namespace stepcast::client {
 

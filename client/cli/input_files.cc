@@ -8,8 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/characters.h"
-#include "client/cli/quantity.h"
+#include "client/cli/flags/quantity.h"
+#include "client/cli/texts/characters.h"
 
 #include "core/importing/file_kind.h"
 

@@ -9,7 +9,7 @@
 #include "client/src/connection.h"
 #include "client/src/error_status.h"
 
-#include "core/importing/byte_source.h"
+#include "core/importing/common/byte_source.h"
 #include "server/convert/wire_error.h"
 #include "server/local/local_service.h"
 

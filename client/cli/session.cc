@@ -9,8 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/characters.h"
-#include "client/cli/measure_text.h"
+#include "client/cli/texts/characters.h"
+#include "client/cli/texts/measure_text.h"
 
 #include "stepcast/error_details.h"
 

@@ -12,19 +12,19 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/advise/communication_query.h"
+#include "core/advise/method_trials.h"
 #include "core/base/error.h"
 #include "core/base/student_t.h"
 #include "core/communication/job.h"
-#include "core/diagnose/execution.h"
 #include "core/diagnose/pipeline_diagnosis.h"
-#include "core/diagnose/recorded_job.h"
 #include "core/model/all_reduce.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/predict/bottleneck.h"
 #include "core/predict/point_set.h"
 #include "core/predict/replications.h"
-#include "core/tune/communication_query.h"
-#include "core/tune/method_trials.h"
+#include "core/replay/execution.h"
+#include "core/replay/recorded_job.h"
 
 namespace stepcast {
 

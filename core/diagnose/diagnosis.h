@@ -15,18 +15,18 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/advise/communication_tuning.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
-#include "core/diagnose/collective_slowdown.h"
-#include "core/diagnose/critical_path.h"
-#include "core/diagnose/job_recording_report.h"
-#include "core/diagnose/overlap_slowdown.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
 #include "core/predict/what_if.h"
-#include "core/tune/communication_tuning.h"
+#include "core/replay/collective_slowdown.h"
+#include "core/replay/critical_path.h"
+#include "core/replay/job_recording_report.h"
+#include "core/replay/overlap_slowdown.h"
 
 namespace stepcast {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-#include "core/importing/layer_table.h"
+#include "core/importing/layers/layer_table.h"
 
 namespace stepcast {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/importing/byte_source.h"
+#include "core/importing/common/byte_source.h"
 
 namespace stepcast {
 

@@ -2,7 +2,7 @@
 // meet in collectives, when each of them entered and left every one; where they meet at parameter
 // servers, what each worker's steps know of the servers' clocks.
 //
-// Times are of each worker's own clock; core/alignment puts them on one. Threads: a value.
+// Times are of each worker's own clock; core/replay puts them on one. Threads: a value.
 #pragma once
 
 #include <cstddef>

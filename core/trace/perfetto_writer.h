@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/communication/all_reduce.h"
-#include "core/diagnose/critical_path.h"
-#include "core/diagnose/execution.h"
 #include "core/engine/program.h"
 #include "core/engine/simulation.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/replay/critical_path.h"
+#include "core/replay/execution.h"
 #include "core/trace/text_pieces.h"
 #include "core/trace/trace_events.h"
 

@@ -9,14 +9,14 @@
 
 #include "core/base/error.h"
 #include "core/communication/job.h"
-#include "core/diagnose/critical_path.h"
-#include "core/diagnose/execution.h"
-#include "core/diagnose/job_recording_report.h"
 #include "core/engine/simulation.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/predict/pipeline_prediction.h"
 #include "core/predict/replications.h"
 #include "core/predict/request_faults.h"
+#include "core/replay/critical_path.h"
+#include "core/replay/execution.h"
+#include "core/replay/job_recording_report.h"
 #include "core/trace/perfetto_writer.h"
 #include "core/trace/pipeline_trace.h"
 

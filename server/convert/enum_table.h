@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/advise/communication_query.h"
+#include "core/advise/memory.h"
 #include "core/allocate/allocation_query.h"
 #include "core/calibrate/collective_fit.h"
 #include "core/compare/comparison.h"
@@ -21,8 +23,6 @@
 #include "core/predict/order.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
-#include "core/strategies/memory.h"
-#include "core/tune/communication_query.h"
 #include "server/convert/profile_requests.h"
 #include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/calibration.pb.h"

@@ -7,6 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "core/advise/communication_tuning.h"
+#include "core/advise/contention_fit.h"
+#include "core/advise/optimize_job.h"
+#include "core/advise/overlap_model.h"
 #include "core/allocate/allocation.h"
 #include "core/base/error.h"
 #include "core/calibrate/collective_fit.h"
@@ -20,11 +24,7 @@
 #include "core/predict/order.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
-#include "core/strategies/optimize_job.h"
 #include "core/trace/trace.h"
-#include "core/tune/communication_tuning.h"
-#include "core/tune/contention_fit.h"
-#include "core/tune/overlap_model.h"
 #include "server/convert/profile_requests.h"
 
 namespace stepcast::server {

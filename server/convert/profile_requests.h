@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/diagnose/job_recording_report.h"
-#include "core/importing/chakra_trace.h"
-#include "core/importing/horovod_timeline.h"
-#include "core/importing/layer_profile.h"
-#include "core/importing/pytorch_trace.h"
-#include "core/importing/recording_options.h"
-#include "core/importing/timeline_profile.h"
+#include "core/importing/chakra/chakra_trace.h"
+#include "core/importing/common/recording_options.h"
+#include "core/importing/horovod/horovod_timeline.h"
+#include "core/importing/layers/layer_profile.h"
+#include "core/importing/pytorch/pytorch_trace.h"
+#include "core/importing/tensorflow/timeline_profile.h"
 #include "core/model/profile.h"
+#include "core/replay/job_recording_report.h"
 #include "core/zoo/model_zoo.h"
 #include "server/store/profile_store.h"
 

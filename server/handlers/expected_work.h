@@ -15,6 +15,8 @@
 
 #include "absl/status/status.h"
 
+#include "core/advise/communication_query.h"
+#include "core/advise/strategy_query.h"
 #include "core/allocate/allocation_query.h"
 #include "core/compare/comparison.h"
 #include "core/diagnose/diagnosis.h"
@@ -24,9 +26,7 @@
 #include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation_query.h"
-#include "core/strategies/strategy_query.h"
 #include "core/trace/trace.h"
-#include "core/tune/communication_query.h"
 #include "server/base/clock.h"
 #include "server/handlers/simulation_observer.h"
 

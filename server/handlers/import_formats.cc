@@ -12,11 +12,11 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "core/diagnose/recorded_overlap.h"
-#include "core/importing/chakra_trace.h"
+#include "core/importing/chakra/chakra_trace.h"
 #include "core/importing/file_kind.h"
-#include "core/importing/pytorch_ranks.h"
-#include "core/importing/run_metadata_profile.h"
+#include "core/importing/pytorch/pytorch_ranks.h"
+#include "core/importing/tensorflow/run_metadata_profile.h"
+#include "core/replay/recorded_overlap.h"
 
 namespace stepcast::server {
 

@@ -11,11 +11,11 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
-#include "core/diagnose/job_recording_report.h"
-#include "core/importing/byte_source.h"
-#include "core/importing/imported_profile.h"
-#include "core/importing/rank_matching.h"
+#include "core/importing/common/byte_source.h"
+#include "core/importing/common/imported_profile.h"
+#include "core/importing/common/rank_matching.h"
 #include "core/model/profile_limits.h"
+#include "core/replay/job_recording_report.h"
 #include "server/convert/profile_requests.h"
 
 namespace stepcast::server {
@@ -36,7 +36,7 @@ struct ImportedFormat {
 
 // The cost of collectives to the computation beside them, and of it to them, is taken out of the
 // times of several workers: as much as the call says, else what they tell for certain
-// (core/diagnose/recorded_overlap.h).
+// (core/replay/recorded_overlap.h).
 // Faults of one of several recordings are at `recordings[2]`, those of all at `recordings`; their
 // clocks are put on one time, which fails with reason CLOCKS_CONTRADICT.
 absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes,

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/importing/gunzip_source.h"
-#include "core/importing/recording_options.h"
+#include "core/importing/common/gunzip_source.h"
+#include "core/importing/common/recording_options.h"
 #include "core/model/profile_limits.h"
 #include "server/base/clock.h"
 #include "server/convert/profile_convert.h"

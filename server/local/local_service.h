@@ -21,8 +21,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/importing/byte_source.h"
-#include "core/importing/rank_matching.h"
+#include "core/importing/common/byte_source.h"
+#include "core/importing/common/rank_matching.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 

@@ -20,7 +20,7 @@
 namespace stepcast::server {
 
 // The answers that a report is made of. Implementations: a client's connection
-// (client/cli/report.cc), and a server's own (server/app/report_pages.cc).
+// (client/cli/commands/report.cc), and a server's own (server/app/report_pages.cc).
 // Threads: called by one at a time. Calls block; their time is the implementation's to bound.
 class ReportSource {
  public:

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 
-#include "core/importing/byte_source.h"
+#include "core/importing/common/byte_source.h"
 
 namespace stepcast::server {
 

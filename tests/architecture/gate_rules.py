@@ -12,7 +12,7 @@ ROOM_SLACK = 150
 FILE_SLACK = 25
 
 # The rooms that may ask which scheme a job has; others ask the job for what they need of it.
-SCHEME_ROOMS = ("core/communication/", "core/model/", "server/convert/", "client/cli/scenario_flags.cc")
+SCHEME_ROOMS = ("core/communication/", "core/model/", "server/convert/", "client/cli/flags/scenario_flags.cc")
 _SCHEME = re.compile(
     r"has_servers\(\)|all_reduce\(\)|has_pipeline\(\)|pipeline\.has_value\(\)"
     r"|(get|get_if|holds_alternative)<(AllReduce|ParameterServers)>|\.kind\(\) =="

@@ -31,7 +31,7 @@ class RulesTest(unittest.TestCase):
 
     def test_questions_after_the_scheme_count_outside_of_its_rooms(self):
         asks = "a = s.has_servers() ? 1 : s.all_reduce().x;\n"
-        files = {"core/predict/x.cc": asks + asks, "core/communication/x.cc": asks, "client/cli/scenario_flags.cc": asks}
+        files = {"core/predict/x.cc": asks + asks, "core/communication/x.cc": asks, "client/cli/flags/scenario_flags.cc": asks}
         self.assertEqual(gate_rules.scheme_lines(files), 2)
         for asks in ("x.pipeline.has_value()", "s.kind() == JobKind::kPipeline", "std::get<ParameterServers>(c)"):
             self.assertEqual(gate_rules.scheme_lines({"core/trace/x.cc": asks + "\n"}), 1, asks)

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/flags/quantity.h"
 #include "client/cli/input_files.h"
-#include "client/cli/quantity.h"
 
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"

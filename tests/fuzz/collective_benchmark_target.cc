@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_format.h"
 
-#include "core/importing/collective_benchmark.h"
+#include "core/importing/benchmarks/collective_benchmark.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/json_mutator.h"

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_format.h"
 
+#include "core/advise/group_rules.h"
+#include "core/advise/thread_allocation.h"
 #include "core/base/index.h"
 #include "core/base/stop_check.h"
-#include "core/tune/group_rules.h"
-#include "core/tune/thread_allocation.h"
 
 namespace stepcast::bench {
 

@@ -1,5 +1,5 @@
 // LIBRA's simulation (section V-D): four models on 16 to 2048 nodes, with every way to fuse and to
-// choose threads, by the model of core/tune.
+// choose threads, by the model of core/advise.
 //
 // The paper gives no constants. Those here are chosen: nearest to 13 of its published figures, with
 // layers from the published architectures, each at the same share of a V100's arithmetic.
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tune/overlap_model.h"
+#include "core/advise/overlap_model.h"
 
 namespace stepcast::bench {
 

@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_format.h"
 
+#include "core/advise/communication_tuning.h"
+#include "core/advise/optimize_job.h"
+#include "core/advise/thread_allocation.h"
 #include "core/base/stop_check.h"
 #include "core/communication/job.h"
 #include "core/model/scenario.h"
 #include "core/predict/throughput.h"
-#include "core/strategies/optimize_job.h"
-#include "core/tune/communication_tuning.h"
-#include "core/tune/thread_allocation.h"
 #include "core/zoo/model_zoo.h"
 #include "tests/bench/agreement.h"
 #include "tests/bench/cpu_clock.h"

@@ -14,7 +14,7 @@
 #include "core/base/executor.h"
 #include "core/base/index.h"
 #include "core/base/stop_check.h"
-#include "core/importing/layer_profile.h"
+#include "core/importing/layers/layer_profile.h"
 #include "core/layouts/layout_search.h"
 #include "core/pipeline/simulation.h"
 #include "core/predict/throughput.h"

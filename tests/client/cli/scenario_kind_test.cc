@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/scenario_flags.h"
+#include "client/cli/flags/scenario_flags.h"
 
 #include "tests/client/support/local_program.h"
 

@@ -16,12 +16,12 @@
 #include "core/base/random.h"
 #include "core/communication/job.h"
 #include "core/diagnose/diagnosis.h"
-#include "core/diagnose/recorded_job.h"
-#include "core/diagnose/recorded_overlap.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_sampler.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/predict/throughput.h"
+#include "core/replay/recorded_job.h"
+#include "core/replay/recorded_overlap.h"
 #include "tests/core/importing/rank_traces.h"
 
 namespace stepcast::recorded_prediction_test {

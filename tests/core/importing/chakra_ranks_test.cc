@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/importing/chakra_trace.h"
+#include "core/importing/chakra/chakra_trace.h"
 #include "tests/core/importing/chakra_writer.h"
 #include "tests/core/importing/rank_traces.h"
 

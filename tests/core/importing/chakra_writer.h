@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/importing/chakra_reader.h"
+#include "core/importing/chakra/chakra_reader.h"
 
 namespace stepcast::testing {
 

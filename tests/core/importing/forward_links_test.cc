@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 
-#include "core/importing/pytorch_trace.h"
+#include "core/importing/pytorch/pytorch_trace.h"
 #include "tests/core/importing/forward_parts.h"
 #include "tests/core/importing/lone_worker.h"
 #include "tests/core/importing/unpacked_file.h"

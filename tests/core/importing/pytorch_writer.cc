@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/random.h"
-#include "core/importing/gradient_buckets.h"
+#include "core/importing/pytorch/gradient_buckets.h"
 
 namespace stepcast::testing {
 

@@ -21,10 +21,10 @@
 #include "nlohmann/json.hpp"
 
 #include "core/communication/all_reduce.h"
-#include "core/importing/collective_benchmark.h"
+#include "core/importing/benchmarks/collective_benchmark.h"
 #include "core/importing/file_kind.h"
-#include "core/importing/pytorch_ranks.h"
-#include "core/importing/pytorch_trace.h"
+#include "core/importing/pytorch/pytorch_ranks.h"
+#include "core/importing/pytorch/pytorch_trace.h"
 #include "core/model/scenario.h"
 #include "tests/core/importing/lone_worker.h"
 #include "tests/core/importing/pytorch_writer.h"
@@ -318,7 +318,7 @@ void Add(const Extra& extra, Events& events) {
 
 std::vector<int64_t> SentSizes(const Profile& profile, std::optional<Buckets> buckets) {
   AllReduceDraft draft;
-  draft.buckets = buckets;
+  if (buckets.has_value()) draft.fusion = *buckets;
   const auto scenario = ResolveScenario(profile, {.workers = 4, .communication = draft});
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   if (!scenario.ok()) return {};

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/importing/layer_profile.h"
+#include "core/importing/layers/layer_profile.h"
 #include "tests/support/recorded_data.h"
 
 namespace stepcast::recorded_layer_profiles_test {

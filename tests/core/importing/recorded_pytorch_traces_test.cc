@@ -12,8 +12,8 @@
 
 #include "nlohmann/json.hpp"
 
-#include "core/importing/gradient_buckets.h"
-#include "core/importing/pytorch_trace.h"
+#include "core/importing/pytorch/gradient_buckets.h"
+#include "core/importing/pytorch/pytorch_trace.h"
 #include "tests/core/importing/lone_worker.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/core/importing/unpacked_file.h"

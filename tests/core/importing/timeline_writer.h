@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/importing/timeline_reader.h"
+#include "core/importing/tensorflow/timeline_reader.h"
 
 namespace stepcast::testing {
 

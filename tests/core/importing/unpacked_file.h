@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 
-#include "core/importing/byte_source.h"
-#include "core/importing/gunzip_source.h"
+#include "core/importing/common/byte_source.h"
+#include "core/importing/common/gunzip_source.h"
 
 namespace stepcast::testing {
 

@@ -114,7 +114,7 @@ TEST(AllReduceTest, TheRecordingsBucketsCountUnlessOthersAreAskedFor) {
   const Profile sizes = Profile::Create(draft).value();
   EXPECT_EQ(Resolved({}, sizes).fusion, Fusion(*draft.buckets));
   const Buckets rule{.first_bytes = 3, .cap_bytes = 4};
-  EXPECT_EQ(Resolved({.buckets = rule}, sizes).fusion, Fusion(rule));
+  EXPECT_EQ(Resolved({.fusion = rule}, sizes).fusion, Fusion(rule));
   draft.buckets = RecordedBuckets{.rule = rule};
   EXPECT_EQ(Resolved({}, Profile::Create(draft).value()).fusion, Fusion(rule));
 }

@@ -78,7 +78,7 @@ TEST(DeviceMemoryTest, EachShardingSharesWhatItSays) {
   ExpectBytes(MemoryWith(profile, 4, {.sharding = Sharding::kOptimizer}), 800, 800, 400, kPeak);
   ExpectBytes(MemoryWith(profile, 4, {.sharding = Sharding::kGradients}), 800, 200, 400, kPeak);
   // The units of 500 and 300 are gathered at once, and the gradients of 500 stand whole.
-  ExpectBytes(MemoryWith(profile, 4, {.sharding = Sharding::kFull, .fusion = Unfused{}}), 200 + 800,
+  ExpectBytes(MemoryWith(profile, 4, {.fusion = Unfused{}, .sharding = Sharding::kFull}), 200 + 800,
               200 + 500, 400, kPeak);
   // One unit of all: it is gathered whole, but once.
   ExpectBytes(MemoryWith(profile, 8, {.fusion = Buckets{}, .sharding = Sharding::kFull}), 100 + 800,

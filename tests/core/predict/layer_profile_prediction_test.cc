@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/stop_check.h"
-#include "core/importing/layer_profile.h"
+#include "core/importing/layers/layer_profile.h"
 #include "core/predict/throughput.h"
 #include "tests/support/recorded_data.h"
 

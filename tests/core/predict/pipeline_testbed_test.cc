@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/stop_check.h"
-#include "core/importing/pytorch_trace.h"
+#include "core/importing/pytorch/pytorch_trace.h"
 #include "core/model/scenario.h"
 #include "core/pipeline/shares.h"
 #include "core/predict/pipeline_job.h"

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/stop_check.h"
-#include "core/importing/layer_profile.h"
+#include "core/importing/layers/layer_profile.h"
 #include "core/recommend/recommendation.h"
 #include "core/zoo/model_zoo.h"
 #include "tests/core/predict/example_profiles.h"

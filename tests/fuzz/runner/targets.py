@@ -2,26 +2,26 @@
 
 _PROFILE = ["server/convert/profile_codec.cc", "server/convert/profile_convert.cc", "core/model/validate_profile.cc", "core/model/validate_steps.cc",
             "core/model/dependency_cycle.cc"]
-_STEPS = ["core/importing/graph_dependencies.cc", "core/importing/recorded_rows.cc", "core/importing/recording_options.cc",
-          "core/importing/tensorflow_names.cc", "core/importing/tensorflow_graph.cc"]
-_RECORDING = _STEPS + ["core/importing/recorded_operations.cc", "core/importing/step_clock.cc"]
-_WIRE = ["core/importing/wire_reader.cc"]
-_JSON = ["core/importing/json_reader.cc"]
+_STEPS = ["core/importing/tensorflow/graph_dependencies.cc", "core/importing/tensorflow/recorded_rows.cc", "core/importing/common/recording_options.cc",
+          "core/importing/tensorflow/tensorflow_names.cc", "core/importing/tensorflow/tensorflow_graph.cc"]
+_RECORDING = _STEPS + ["core/importing/tensorflow/recorded_operations.cc", "core/importing/tensorflow/step_clock.cc"]
+_WIRE = ["core/importing/common/wire_reader.cc"]
+_JSON = ["core/importing/common/json_reader.cc"]
 
 DECODERS = {
     "admission_review": ["deploy/kubernetes/admission/job_advice.cc", "deploy/kubernetes/admission/review.cc", "deploy/kubernetes/admission/training_job.cc"],
     "certificate": ["server/security/certificate.cc"],
     "client_profile": ["client/src/profile_encoding.cc", "client/src/json.cc"],
-    "client_text": ["client/cli/input_files.cc", "client/cli/quantity.cc"],
-    "collective_benchmark": ["core/importing/benchmark_log.cc", "core/importing/benchmark_sections.cc", "core/importing/collective_benchmark.cc"] + _JSON,
+    "client_text": ["client/cli/input_files.cc", "client/cli/flags/quantity.cc"],
+    "collective_benchmark": ["core/importing/benchmarks/benchmark_log.cc", "core/importing/benchmarks/benchmark_sections.cc", "core/importing/benchmarks/collective_benchmark.cc"] + _JSON,
     "command_line": ["server/app/command_line.cc", "server/app/listen_address.cc"],
-    "chakra": ["core/importing/chakra_reader.cc", "core/importing/chakra_trace.cc"] + _WIRE + _JSON,
+    "chakra": ["core/importing/chakra/chakra_reader.cc", "core/importing/chakra/chakra_trace.cc"] + _WIRE + _JSON,
     "configuration": ["server/app/settings.cc", "server/app/small_file.cc"],
     "conversation": ["server/rpc/grpc_wire.cc", "server/rpc/health_rpc.cc", "server/rpc/operation_waiters.cc", "server/rpc/reflection_rpc.cc", "server/rpc/stream_call.cc",
                      "server/rpc/unknown_method_rpc.cc", "server/rpc/upload_call.h", "server/rpc/upload_content.cc"],
     "graph_def": _RECORDING + _WIRE,
-    "horovod": ["core/importing/horovod_timeline.cc"] + _JSON,
-    "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_profile.cc", "core/importing/layer_table.cc"],
+    "horovod": ["core/importing/horovod/horovod_timeline.cc"] + _JSON,
+    "layer_profile": ["core/importing/layers/layer_graph.cc", "core/importing/layers/layer_profile.cc", "core/importing/layers/layer_table.cc"],
     "listing": ["server/handlers/listing.cc", "server/handlers/profile_name.cc", "server/store/profile_rules.cc"],
     "message_bytes": ["server/rpc/grpc_wire.cc"],
     "operation_request": ["server/convert/operation_convert.cc", "server/handlers/operation_handler.cc", "server/rpc/job_computation.cc"],
@@ -33,11 +33,11 @@ DECODERS = {
     "profile_request": ["server/convert/profile_convert.cc", "server/handlers/profile_handler.cc", "server/handlers/profile_name.cc",
                         "server/handlers/import_formats.cc"],
     "profile_upload": _PROFILE + ["server/convert/utf8.cc"],
-    "pytorch": ["core/importing/gradient_buckets.cc", "core/importing/pytorch_content.cc", "core/importing/pytorch_reader.cc", "core/importing/pytorch_steps.cc", "core/importing/pytorch_trace.cc", "core/importing/time_spans.cc"] + _JSON,
-    "pytorch_ranks": ["core/alignment/clock_alignment.cc", "core/diagnose/recorded_job.cc", "core/importing/pytorch_ranks.cc", "core/model/multi_rank_recording.cc", "core/model/validate_steps.cc"],
-    "run_metadata": _RECORDING + _WIRE + ["core/importing/run_metadata_profile.cc", "core/importing/run_metadata_reader.cc"],
+    "pytorch": ["core/importing/pytorch/gradient_buckets.cc", "core/importing/pytorch/pytorch_content.cc", "core/importing/pytorch/pytorch_reader.cc", "core/importing/pytorch/pytorch_steps.cc", "core/importing/pytorch/pytorch_trace.cc", "core/importing/common/time_spans.cc"] + _JSON,
+    "pytorch_ranks": ["core/replay/clock_alignment.cc", "core/replay/recorded_job.cc", "core/importing/pytorch/pytorch_ranks.cc", "core/model/multi_rank_recording.cc", "core/model/validate_steps.cc"],
+    "run_metadata": _RECORDING + _WIRE + ["core/importing/tensorflow/run_metadata_profile.cc", "core/importing/tensorflow/run_metadata_reader.cc"],
     "stored_profile": _PROFILE,
     "submission": ["client/src/advice.cc", "deploy/slurm/submission.cc", "deploy/slurm/settings.cc"],
-    "timeline": _STEPS + ["core/importing/timeline_profile.cc", "core/importing/timeline_reader.cc"] + _JSON,
+    "timeline": _STEPS + ["core/importing/tensorflow/timeline_profile.cc", "core/importing/tensorflow/timeline_reader.cc"] + _JSON,
     "wire_status": ["client/src/error_status.cc", "client/src/error_details.cc"],
 }

@@ -1,0 +1,217 @@
+// The flags that say how workers meet in collectives: the fields of AllReduce.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/flags/parsed_option.h"
+#include "client/cli/flags/quantity.h"
+#include "client/cli/flags/scenario_flags.h"
+#include "client/cli/input_reader.h"
+#include "client/cli/texts/characters.h"
+
+#include "core/importing/benchmarks/collective_benchmark.h"
+#include "server/convert/scenario_convert.h"
+
+namespace stepcast::client {
+
+namespace {
+
+// The bucket cap without which nothing is fused.
+constexpr char kNoBuckets[] = "none";
+
+absl::StatusOr<std::vector<MeasuredCollective>> ReadMeasured(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadTextInput(path, "what nccl-tests print");
+  if (!text.ok()) return text.status();
+  auto points = ReadCollectiveBenchmark(*text, {});
+  if (!points.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat(InputAt(path).Name(), ": ", std::string(points.status().message())));
+  return points;
+}
+
+absl::Status NoBuckets(const std::string& text) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      InQuotes(text), " holds no gradient: --bucket-cap none leaves gradients unfused"));
+}
+
+// PyTorch's own name for it has the unit in the name, MiB.
+absl::StatusOr<int64_t> ParseBucketCap(const std::string& text) {
+  absl::StatusOr<int64_t> bytes = ParseBytes(text);
+  if (bytes.ok() && *bytes == 0) return NoBuckets(text);
+  if (bytes.ok() || text.empty() || text.find_first_not_of("0123456789.") != std::string::npos)
+    return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat(InQuotes(text), " has no unit: ", text, " bytes or ", text, " MiB? Write ", text,
+                   "MiB, or --bucket-cap-mb ", text, " as PyTorch does; ", text, "B are bytes"));
+}
+
+absl::StatusOr<int64_t> ParseBucketCapMb(const std::string& text) {
+  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos)
+    return absl::InvalidArgumentError(
+        absl::StrCat(InQuotes(text), " is not a number of MiB: write for instance 25"));
+  double mebibytes = 0;
+  if (!absl::SimpleAtod(text, &mebibytes) || !(mebibytes <= 1e9))
+    return ParseBytes(text + "MiB");  // which says what is wrong
+  // PyTorch drops what is left of a byte, too.
+  const auto bytes = static_cast<int64_t>(mebibytes * (1 << 20));
+  return bytes == 0 ? absl::StatusOr<int64_t>(NoBuckets(text)) : bytes;
+}
+
+}  // namespace
+
+void ScenarioFlags::DeclareCollectives(CLI::App& app) {
+  const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
+  const auto parse_seconds = [](const std::string& text) { return ParseSeconds(text); };
+  std::vector<CLI::Option*> options;
+  options.push_back(app.add_flag_function(
+      "--all-reduce",
+      [this](int64_t) {
+        collectives();
+        names_kind_ = true;
+      },
+      "Workers meet in collectives; also of a profile of parameter servers"));
+  options.push_back(AddChoiceOption(
+      app, "--algorithm", CollectiveAlgorithms(),
+      "Pattern in which a collective travels (default: ring)",
+      [this](v1::AllReduce::Algorithm value) { collectives().set_algorithm(value); }));
+  options.push_back(AddParsedOption(app, "--measured", "FILE",
+                                    "Collectives take the times that a benchmark of them measured, "
+                                    "as nccl-tests, OSU's or Intel's "
+                                    "MPI benchmarks print them or in a table, and in between what "
+                                    "a line between two points says; "
+                                    "-: standard input",
+                                    ReadMeasured,
+                                    [this](const std::vector<MeasuredCollective>& points) {
+                                      collectives().set_algorithm(v1::AllReduce::MEASURED);
+                                      collectives().clear_measured();
+                                      for (const MeasuredCollective& point : points)
+                                        *collectives().add_measured() = server::ToWire(point);
+                                    })
+                        ->excludes("--algorithm"));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--workers-per-node", "N",
+      "Workers that share a node and its link (default 1); more need --intra-bandwidth",
+      [this](int32_t count) { collectives().set_workers_per_node(count); }));
+  options.push_back(
+      AddParsedOption(app, "--latency", "TIME",
+                      "Latency of a message between nodes (default: 25us, typical of Ethernet)",
+                      parse_seconds,
+                      [this](double seconds) { collectives().set_latency_seconds(seconds); })
+          ->excludes("--measured"));
+  options.push_back(AddParsedOption(
+      app, "--intra-bandwidth", "RATE", "Payload rate of a link inside a node: 300GB/s",
+      [](const std::string& text) { return ParseRate(text); },
+      [this](double rate) { collectives().set_intra_node_bandwidth_bytes_per_second(rate); }));
+  options.push_back(AddParsedOption(
+      app, "--intra-latency", "TIME",
+      "Latency of a message inside a node (default: 3.4us, of NCCL's model of NVLink)",
+      parse_seconds,
+      [this](double seconds) { collectives().set_intra_node_latency_seconds(seconds); }));
+  options.push_back(AddValueOption<double>(
+      app, "--reduction-seconds-per-byte", "S", "Time to add a received byte (default 0)",
+      [this](double seconds) { collectives().set_reduction_seconds_per_byte(seconds); }));
+  options.push_back(
+      AddParsedOption(app, "--launch", "TIME", "Launch delay of each collective", parse_seconds,
+                      [this](double seconds) { collectives().set_launch_seconds(seconds); }));
+  const auto set_cap = [this](std::optional<int64_t> bytes) {
+    if (bytes.has_value()) {
+      collectives().mutable_buckets()->set_cap_bytes(*bytes);
+    } else {
+      collectives().mutable_unfused();
+    }
+  };
+  options.push_back(AddParsedOption(
+      app, "--bucket-cap", "BYTES",
+      "Fuse gradients in buckets as PyTorch's DDP does: 25MiB, its own default and that of its "
+      "recordings without buckets; none: do not fuse",
+      [](const std::string& text) -> absl::StatusOr<std::optional<int64_t>> {
+        if (text == kNoBuckets) return std::nullopt;
+        return ParseBucketCap(text);
+      },
+      set_cap));
+  options.push_back(AddParsedOption(app, "--bucket-cap-mb", "MIB",
+                                    "The same as PyTorch's bucket_cap_mb: 25, in MiB",
+                                    ParseBucketCapMb, set_cap)
+                        ->excludes("--bucket-cap"));
+  options.push_back(AddParsedOption(
+      app, "--first-bucket", "BYTES",
+      "The limit of the first bucket (default 1MiB), of --bucket-cap", parse_bytes,
+      [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));
+  options.push_back(AddParsedOption(
+      app, "--horovod-fusion", "BYTES",
+      "Fuse in cycles as Horovod does, in buffers of so much (its own default: 128MiB)",
+      parse_bytes,
+      [this](int64_t bytes) { collectives().mutable_horovod()->set_fusion_bytes(bytes); }));
+  options.push_back(AddParsedOption(
+      app, "--horovod-cycle", "TIME",
+      "The same, and from the begin of one cycle to the next (its own default: 1ms)", parse_seconds,
+      [this](double seconds) { collectives().mutable_horovod()->set_cycle_seconds(seconds); }));
+  options.push_back(AddParsedOption(
+      app, "--byte-scheduler", "BYTES",
+      "Send first what the next forward pass uses first, so many bytes let in at once, as "
+      "ByteScheduler does (its own default: 16MB, with --partition 4MB)",
+      parse_bytes,
+      [this](int64_t bytes) { collectives().mutable_byte_scheduler()->set_credit_bytes(bytes); }));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--concurrent", "N",
+      "Collectives that run at once, with --algorithm gloo or measured ones (default 1, of a "
+      "recording of several workers as recorded; PyTorch's gloo: 2)",
+      [this](int32_t count) { collectives().set_concurrent_collectives(count); }));
+  options.push_back(AddParsedOption(
+      app, "--partition", "BYTES", "Cut what is larger into pieces of so much", parse_bytes,
+      [this](int64_t bytes) { collectives().set_partition_bytes(bytes); }));
+  options.push_back(AddChoiceOption(
+      app, "--sharding",
+      Choices<v1::AllReduce::Sharding>{{"optimizer", v1::AllReduce::OPTIMIZER},
+                                       {"gradients", v1::AllReduce::GRADIENTS},
+                                       {"full", v1::AllReduce::FULL},
+                                       {"zero1", v1::AllReduce::OPTIMIZER},
+                                       {"zero2", v1::AllReduce::GRADIENTS},
+                                       {"zero3", v1::AllReduce::FULL},
+                                       {"fsdp", v1::AllReduce::FULL}},
+      "Sharding of the model's state: of the optimizer's (ZeRO-1), of gradients, too (ZeRO-2), of "
+      "all (ZeRO-3, FSDP)",
+      [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
+  options.push_back(AddChoiceOption(
+      app, "--fidelity",
+      Choices<v1::AllReduce::Fidelity>{{"collapsed", v1::AllReduce::COLLAPSED},
+                                       {"expanded", v1::AllReduce::EXPANDED}},
+      "A collective is one event, or every chunk of its ring (default: collapsed)",
+      [this](v1::AllReduce::Fidelity value) { collectives().set_fidelity(value); }));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--workers-per-rack", "N", "Workers of a rack, which share its link to the spine",
+      [this](int32_t count) { collectives().set_workers_per_rack(count); }));
+  options.push_back(AddParsedOption(
+      app, "--rack-bandwidth", "RATE", "Payload rate of a rack's link to the spine: 40Gbit/s",
+      [](const std::string& text) { return ParseRate(text); },
+      [this](double rate) { collectives().set_rack_bandwidth_bytes_per_second(rate); }));
+  options.push_back(AddValueOption<double>(
+      app, "--overlap-slowdown", "FACTOR",
+      "Slow-down factor of computation during collectives (default 1)",
+      [this](double factor) { collectives().set_overlap_slowdown(factor); }));
+  options.push_back(AddValueOption<double>(
+      app, "--collective-slowdown", "FACTOR",
+      "Slow-down factor of a collective while some worker computes (default 1)",
+      [this](double factor) { collectives().set_collective_slowdown(factor); }));
+  options.push_back(
+      app.add_option_function<std::string>(
+             "--contention",
+             [this](const std::string& path) {
+               ReadMessage("--contention", path, *collectives().mutable_contention());
+             },
+             "How collectives and computation slow each other: a file with the contract's "
+             "AllReduce.Contention as JSON, as profile fit-contention saves it")
+          ->type_name("FILE"));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--collective-threads", "N",
+      "With --contention: threads of every collective; needed but in tune, where NCCL's rule gives "
+      "them",
+      [this](int32_t threads) { collectives().set_threads(threads); }));
+  for (CLI::Option* option : options) option->group(kAllReduceGroup);
+}
+
+}  // namespace stepcast::client

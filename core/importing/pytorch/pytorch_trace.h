@@ -1,0 +1,46 @@
+// Import of a trace of PyTorch's profiler: of one worker, with or without DistributedDataParallel,
+// or of one rank of many. README.md says what becomes of what, and what to record.
+#pragma once
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/importing/common/byte_source.h"
+#include "core/importing/common/imported_profile.h"
+#include "core/importing/common/recording_options.h"
+#include "core/importing/pytorch/pytorch_reader.h"
+#include "core/model/profile_limits.h"
+
+namespace stepcast {
+
+struct PyTorchTraceOptions {
+  RecordingOptions recording;
+  // Mean seconds of a step without the profiler, above 0: all times are scaled to it. Empty: as
+  // recorded.
+  std::optional<double> step_seconds;
+  // The process group, by name or description, in which workers reduce gradients; all others are
+  // inside a worker. Empty: found by sizes and descriptions.
+  std::string data_parallel_group;
+};
+
+// One COLLECTIVE a gradient, in the order in which they became ready (one a bucket where only the
+// buckets' sizes were recorded), and the computation between as WORKER operations. A single worker
+// takes as long for each recorded step as the recording. Memory: that of the events that are
+// needed. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording` with what to record
+// instead, or at a field of the options; what the source or `stop` fails with.
+absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
+                                                   const PyTorchTraceOptions& options,
+                                                   const ProfileLimits& limits, StopCheck stop);
+
+// The same of a trace that has been read, one rank's of several that are imported together, whose
+// forward pass stays whole. Failure: as above, but of the options' own.
+absl::StatusOr<ImportedProfile> ProfileOfPyTorchRank(const PyTorchTrace& trace,
+                                                     const PyTorchTraceOptions& options,
+                                                     const ProfileLimits& limits);
+// OK, or the options' faults, each at its field.
+absl::Status CheckPyTorchTraceOptions(const PyTorchTraceOptions& options,
+                                      const ProfileLimits& limits);
+
+}  // namespace stepcast

@@ -1,0 +1,88 @@
+// The tensors that PyTorch's autograd keeps of a forward pass, told from the shapes of its
+// operations' inputs.
+//
+// Source: torch/csrc/autograd, tools/autograd/derivatives.yaml of PyTorch 1.8 to 2.5: what each
+// operation's gradient needs. Threads: pure functions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+
+#include "core/importing/pytorch/tensor_rules.h"
+
+namespace stepcast {
+
+// An operation that autograd has a gradient of, as it was recorded.
+struct TensorOperation {
+  static constexpr size_t kInputs = 4;
+
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  int64_t sequence = 0;                             // of the node that it made, or the next one did
+  std::array<int32_t, kInputs> shapes = {};         // of its first inputs; -1: none, or no tensor
+  std::array<int16_t, kInputs> element_bytes = {};  // of them; 0: not known
+  uint8_t rule = 0;                                 // RuleOfTensorOperation, or kUnknownTensorRule
+  int16_t function = -1;                            // of kUnknownTensorRule: place in functions
+};
+
+// All of a recording.
+struct TensorOperations {
+  std::vector<TensorOperation> operations;  // by start, of equal ones the longest first
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<std::string> functions;  // names of operations of kUnknownTensorRule
+  bool are_too_many = false;           // none were kept
+};
+
+// The rule of an operation by its name ("aten::relu_"); none: nothing is known of what it keeps.
+std::optional<uint8_t> RuleOfTensorOperation(std::string_view name);
+
+// Operations of the forward pass, one after the other, that hand on one tensor and no other.
+struct ForwardLink {
+  std::string name;            // of its first operation that has inputs of its own
+  int64_t start_ns = 0;        // of its first
+  int64_t first_sequence = 0;  // of the nodes it made, which are below those of the next link
+  int64_t kept_bytes = 0;      // its share of SavedTensors::bytes
+  int64_t output_bytes = 0;    // of what it hands on; of the last one 0
+};
+
+struct SavedTensors {
+  int64_t bytes = 0;       // of the tensors, each once
+  int64_t operations = 0;  // whose gradients need some
+  int64_t run_again = 0;   // of the forward pass, that the backward pass runs once more
+  // The forward pass, cut wherever one tensor alone is needed after the cut of what was made before
+  // it; inputs of the batch and parameters do not count. Empty: there was no operation.
+  std::vector<ForwardLink> links;
+};
+
+// A function that the backward pass ran, but for gradients of parameters.
+struct BackwardNode {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;    // of all that ran within it
+  int64_t sequence = 0;  // of the operation that it undoes
+  // Elements of its inputs' gradients that were added to what other functions had made of them, so
+  // that what each input is was read once more afterwards.
+  std::vector<int64_t> added;
+};
+
+// The tensors kept by operations that begin in a span of time and made one of `nodes`: of those
+// with the same number the last one did. Operations within others are part of them.
+//
+// A recording does not say which tensor an input is, so that is inferred: it is the latest tensor
+// of its shape that nothing has read yet; where there is none, one that was read before, and one
+// that is known to be read again, or is kept already, before others; else it was not made by an
+// operation: a parameter, which is not counted, where one has as many elements
+// (`parameter_elements`), or a part of the batch. A concatenation, whose inputs not all versions
+// record, reads all that nothing has read yet. Operations that run again within the nodes
+// (activation checkpointing) keep nothing but what their piece reads of what was there; what runs
+// beside them is another forward pass. REQUIRES: nodes by start. Cost: linear.
+SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
+                              const std::vector<BackwardNode>& nodes,
+                              const absl::flat_hash_set<int64_t>& parameter_elements);
+
+}  // namespace stepcast

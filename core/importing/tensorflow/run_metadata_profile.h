@@ -1,0 +1,36 @@
+// Import of steps that TensorFlow recorded: serialised RunMetadata of a worker with its parameter
+// servers. README.md says what becomes of what.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/importing/common/byte_source.h"
+#include "core/importing/common/imported_profile.h"
+#include "core/importing/common/rank_matching.h"
+#include "core/importing/common/recording_options.h"
+#include "core/model/multi_rank_recording.h"
+#include "core/model/profile_limits.h"
+
+namespace stepcast {
+
+// `graph`: a serialised GraphDef, for recordings without partition graphs; null: none. Reads it
+// first. Memory: that of the profile, its names once more, and a step's rows; not the recording's.
+// Asks `stop` before each 64 KiB that it reads. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID,
+// at `recording`, at `graph` or at a field of the options; what the sources or `stop` fail with.
+absl::StatusOr<ImportedProfile> ImportRunMetadata(ByteSource& recording, ByteSource* graph,
+                                                  const RecordingOptions& options,
+                                                  const ProfileLimits& limits, StopCheck stop);
+
+// The same of several workers of one job, one recording each with the servers' rows in it; a graph
+// given is that of all of them. A worker's number is that in the name of its file (`rank3.pb`),
+// else its task's. The k-th step of each is the k-th of all. Failure: also as ImportRanks.
+absl::StatusOr<MultiRankRecording> ImportRunMetadataOfWorkers(const std::vector<RankTrace>& traces,
+                                                              ByteSource* graph,
+                                                              const RecordingOptions& options,
+                                                              const ProfileLimits& limits,
+                                                              StopCheck stop);
+
+}  // namespace stepcast
