@@ -214,4 +214,18 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   for (CLI::Option* option : options) option->group(kAllReduceGroup);
 }
 
+void ScenarioFlags::CheckFusion(const CLI::App& app) {
+  constexpr std::pair<const char*, int> kFlags[] = {
+      {"--bucket-cap", 0},     {"--bucket-cap-mb", 0}, {"--first-bucket", 0},
+      {"--horovod-fusion", 1}, {"--horovod-cycle", 1}, {"--byte-scheduler", 2}};
+  const std::pair<const char*, int>* first = nullptr;
+  for (const auto& flag : kFlags) {
+    if (app.count(flag.first) == 0) continue;
+    if (first == nullptr) first = &flag;
+    if (flag.second != first->second)
+      throw CLI::ValidationError(
+          flag.first, absl::StrCat("excludes ", first->first, ": gradients are fused in one way"));
+  }
+}
+
 }  // namespace stepcast::client

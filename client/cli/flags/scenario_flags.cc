@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -296,23 +295,6 @@ void ScenarioFlags::CheckKind(const CLI::App& app) const {
   CheckFusion(app);
   if (scenario_.all_reduce().has_buckets() && scenario_.all_reduce().buckets().cap_bytes() == 0)
     throw CLI::ValidationError("--first-bucket", "needs --bucket-cap");
-}
-
-void ScenarioFlags::CheckFusion(const CLI::App& app) {
-  const std::vector<std::string_view> ways[] = {
-      {"--bucket-cap", "--bucket-cap-mb", "--first-bucket"},
-      {"--horovod-fusion", "--horovod-cycle"},
-      {"--byte-scheduler"}};
-  std::string first;
-  for (const std::vector<std::string_view>& way : ways) {
-    const std::string typed = FirstTyped(app, [&](const CLI::Option& option) {
-      return absl::c_linear_search(way, option.get_name());
-    });
-    if (!first.empty() && !typed.empty())
-      throw CLI::ValidationError(
-          typed, absl::StrCat("excludes ", first, ": gradients are fused in one way"));
-    first = first.empty() ? typed : first;
-  }
 }
 
 void ScenarioFlags::CheckPlaces(const CLI::App& app) const {
