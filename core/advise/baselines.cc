@@ -7,6 +7,7 @@
 #include "core/advise/strategy.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
+#include "core/model/scenario_edits.h"
 
 namespace stepcast {
 

@@ -12,7 +12,9 @@
 #include "core/base/error.h"
 #include "core/communication/all_reduce.h"
 #include "core/communication/collective_time.h"
+#include "core/model/gradient_groups.h"
 #include "core/model/multi_rank_recording.h"
+#include "core/model/scenario_edits.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {
@@ -44,13 +46,10 @@ std::string WhyNot(TuningMethod method, const Profile& profile, const Scenario& 
     if (std::string why = WhyNoOtherBuckets(profile); !why.empty()) return why;
   }
   if (method == TuningMethod::kByteScheduler) {
-    Scenario scheduled = scenario;
-    auto& by_priority = std::get<AllReduce>(scheduled.communication);
-    if (by_priority.sharding != Sharding::kNone || by_priority.fidelity != Fidelity::kCollapsed)
+    if (job.sharding != Sharding::kNone || job.fidelity != Fidelity::kCollapsed)
       return "";  // a fault of the scenario's own
-    by_priority.fusion = ByteScheduler{};
-    by_priority.partition_bytes = 0;
-    const std::vector<Fault> faults = DetailsOf(CheckCollectives(profile, scheduled)).faults;
+    const std::vector<Fault> faults =
+        DetailsOf(CheckCollectives(profile, WithFusion(scenario, ByteScheduler{}, 0))).faults;
     return faults.empty() ? ""
                           : absl::StrCat("BYTESCHEDULER needs to know when a parameter is used: ",
                                          faults.front().description);
@@ -183,7 +182,8 @@ AllocationOptions AllocationOf(const TuningDraft& draft) {
 // Faults of the fields of threads: none may be given without contention.
 void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const TuningLimits& limits,
                      RequestFaults& faults) {
-  const std::optional<Contention>& contention = scenario.all_reduce().contention;
+  const AllReduce& job = scenario.all_reduce();
+  const std::optional<Contention>& contention = job.contention;
   const auto unused = [&](const char* field) {
     faults.Add(field, "has no effect without contention: it is of the threads of collectives");
   };
@@ -205,10 +205,8 @@ void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const T
   in_range("max_groups", draft.max_groups, limits.max_groups);
   in_range("chunks", draft.chunks, limits.max_chunks);
   in_range("nccl_channels", draft.nccl_channels, limits.max_nccl_channels);
-  if (draft.nccl_channels.has_value() && scenario.all_reduce().threads > 0)
-    faults.Add("nccl_channels",
-               absl::StrCat(*draft.nccl_channels, " has no effect: scenario.all_reduce.threads is ",
-                            scenario.all_reduce().threads));
+  faults.AddIf(draft.nccl_channels.has_value() && job.threads > 0, "nccl_channels",
+               draft.nccl_channels, " has no effect: scenario.all_reduce.threads is ", job.threads);
   if (!contention.has_value()) return;
   FaultList found;
   CheckContention(*contention, options.threads, found);

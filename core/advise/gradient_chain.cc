@@ -8,13 +8,17 @@ namespace stepcast {
 
 GradientChain::GradientChain(const std::vector<CollectiveTiming>& collectives,
                              const Scenario& scenario)
+    : GradientChain(collectives, scenario, scenario.all_reduce()) {}
+
+GradientChain::GradientChain(const std::vector<CollectiveTiming>& collectives,
+                             const Scenario& scenario, const AllReduce& job)
     : times_(scenario),
-      partition_bytes_(scenario.all_reduce().partition_bytes),
-      is_serial_(scenario.all_reduce().concurrent_collectives == 1),
-      contends_(scenario.all_reduce().contention.has_value()),
-      bytes_bound_(scenario.all_reduce().workers_per_node == 1 && scenario.worker_groups.empty() &&
-                   scenario.all_reduce().algorithm != CollectiveAlgorithm::kMeasured &&
-                   scenario.all_reduce().algorithm != CollectiveAlgorithm::kNccl) {
+      partition_bytes_(job.partition_bytes),
+      is_serial_(job.concurrent_collectives == 1),
+      contends_(job.contention.has_value()),
+      bytes_bound_(job.workers_per_node == 1 && scenario.worker_groups.empty() &&
+                   job.algorithm != CollectiveAlgorithm::kMeasured &&
+                   job.algorithm != CollectiveAlgorithm::kNccl) {
   for (const CollectiveTiming& collective : collectives) {
     if (!collective.is_gradient || collective.kind != Collective::kAllReduce) continue;
     const double before = gradients_.empty() ? 0 : gradients_.back().ready_seconds;

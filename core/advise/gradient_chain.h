@@ -51,6 +51,9 @@ class GradientChain {
   double LeastSecondsOfAll(const std::vector<int32_t>& threads) const;
 
  private:
+  GradientChain(const std::vector<CollectiveTiming>& collectives, const Scenario& scenario,
+                const AllReduce& job);
+
   // With the best of those numbers of threads and the scenario's.
   double SecondsOf(double summed_bytes, const std::vector<int32_t>& threads = {}) const;
 

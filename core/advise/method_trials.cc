@@ -10,6 +10,7 @@
 
 #include "core/communication/all_reduce.h"
 #include "core/engine/simulation.h"
+#include "core/model/scenario_edits.h"
 
 namespace stepcast {
 
@@ -54,13 +55,8 @@ class MethodTrials {
     made_.base = **base;
     // Gradients are ready at the same times with and without contention, but for it: no grouping
     // has them ready sooner.
-    Scenario alone = WithFusion(scenario_, Fusion{});
-    std::get<AllReduce>(alone.communication).contention.reset();
-    std::get<AllReduce>(alone.communication).threads = 0;
-    std::get<AllReduce>(alone.communication).thread_channels = 0;
-    std::get<AllReduce>(alone.communication).overlap_slowdown = 1;
-    std::get<AllReduce>(alone.communication).collective_slowdown = 1;
-    const absl::StatusOr<std::optional<size_t>> unfused = TryScenario(alone);
+    const absl::StatusOr<std::optional<size_t>> unfused =
+        TryScenario(Uncontended(WithFusion(scenario_, Fusion{})));
     if (!unfused.ok()) return unfused.status();
     if (absl::Status status = Simulate(); !status.ok()) return status;
     if (!points_.HasRun(made_.base)) return TimeBudgetSpent();
@@ -212,10 +208,9 @@ class MethodTrials {
     const auto attempt = [&](int64_t partition_bytes, int64_t partitions) {
       if (!CanPartition(partition_bytes)) return absl::OkStatus();
       const int64_t of_one = partition_bytes > 0 ? partition_bytes : LargestGradient();
-      Scenario scenario = WithFusion(
-          scenario_, ByteScheduler{.credit_bytes = std::max<int64_t>(1, partitions * of_one)});
-      std::get<AllReduce>(scenario.communication).partition_bytes = partition_bytes;
-      const absl::StatusOr<std::optional<size_t>> index = TryScenario(scenario);
+      const absl::StatusOr<std::optional<size_t>> index = TryScenario(WithFusion(
+          scenario_, ByteScheduler{.credit_bytes = std::max<int64_t>(1, partitions * of_one)},
+          partition_bytes));
       if (index.ok()) tried.push_back(*index);
       return index.status();
     };
@@ -288,12 +283,7 @@ class MethodTrials {
     if (!HasChain()) return made_.base;
     const absl::StatusOr<std::vector<int32_t>> counts = made_.chain->SoonestEnd(stop_);
     if (!counts.ok()) return LeftOut(counts);
-    Scenario free = WithFusion(scenario_, BucketsOf(*counts));
-    Contention& contention = *std::get<AllReduce>(free.communication).contention;
-    contention.alpha1 = 1;
-    contention.alpha2 = 0;
-    contention.overlapped = contention.alone;
-    return Run(free);
+    return Run(AsIfAlone(WithFusion(scenario_, BucketsOf(*counts))));
   }
 
   // The chain as LIBRA sees it: what is computed between one gradient and the next, from the first
@@ -453,11 +443,6 @@ class MethodTrials {
 };
 
 }  // namespace
-
-Scenario WithFusion(Scenario scenario, Fusion fusion) {
-  std::get<AllReduce>(scenario.communication).fusion = std::move(fusion);
-  return scenario;
-}
 
 double StepsPerSecond(const PointSet& points, size_t index) {
   if (!points.HasRun(index)) return 0;

@@ -56,13 +56,11 @@ absl::StatusOr<TriedMethods> TryMethods(const Profile& profile, const Scenario& 
                                         const TuningQuery& query, PointSet& points, StopCheck stop,
                                         const Executor& executor);
 
-// REQUIRES: the scenario is of collectives.
-Scenario WithFusion(Scenario scenario, Fusion fusion);
-
 // The mean over the point's runs. 0: it was not reached.
 double StepsPerSecond(const PointSet& points, size_t index);
 
-// The job's all-reduces as LIBRA's model knows them. REQUIRES: as WithFusion.
+// The job's all-reduces as LIBRA's model knows them. REQUIRES: the scenario is of
+// collectives.
 OverlapSetting OverlapSettingOf(const Scenario& scenario);
 
 }  // namespace stepcast

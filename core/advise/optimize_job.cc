@@ -10,7 +10,9 @@
 #include "absl/strings/str_format.h"
 
 #include "core/advise/baselines.h"
+#include "core/advise/first_strategies.h"
 #include "core/advise/method_trials.h"
+#include "core/advise/strategy_reason.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/predict/point_set.h"
@@ -19,24 +21,8 @@ namespace stepcast {
 
 namespace {
 
-constexpr double kGigabyte = 1e9;
 // A strategy that is faster by less is as fast.
 constexpr double kMore = 1 + 1e-9;
-// BytePS's own bytes of a part (BYTEPS_PARTITION_BYTES), and others that are tried.
-constexpr int64_t kBytePsBytes = 4'096'000;
-constexpr int64_t kPartBytes[] = {1'024'000, 2'048'000, 8'192'000, 16'384'000};
-// Bytes up to which neighbours are tried together at parameter servers.
-constexpr int64_t kTogetherBytes[] = {1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 25};
-// Operations of a job of parts that is tried, at most.
-constexpr int64_t kMostParts = 4000;
-
-// A strategy to begin with.
-struct BeginStrategy {
-  Strategy strategy;
-  bool is_default = false;   // somebody's: what is found must be as fast in full, too
-  std::string name = {};     // in the comparison; empty: it is in none
-  std::string setting = {};  // as a user writes it
-};
 
 class StrategyAdviser {
  public:
@@ -55,7 +41,7 @@ class StrategyAdviser {
     if (absl::Status status = FindStrategy(); !status.ok()) return status;
     answer_.simulation.Add(base_statistics_);
     answer_.settled = HowSettledIsIt();
-    Explain();
+    Explain(query_, plan_->pass, answer_);
     return std::move(answer_);
   }
 
@@ -86,107 +72,6 @@ class StrategyAdviser {
     if (!index.ok() || !points.RunAll(stop_, executor_).ok()) return std::nullopt;
     answer_.simulation.Add(points.Statistics());
     return ShortRuns{.prediction = points.Summarize(*index), .runs = points.RunsOf(*index)};
-  }
-
-  // The groups of a tuned strategy, as a strategy of the planned job.
-  std::optional<Strategy> FromGroups(const std::vector<TunedGroup>& groups) const {
-    std::unordered_map<std::string, int32_t> index;
-    const std::vector<Operation>& operations = plan_->profile.operations();
-    for (size_t i = 0; i < operations.size(); ++i)
-      index.emplace(operations[i].name, static_cast<int32_t>(i));
-    Strategy strategy;
-    std::vector<int32_t> all;
-    for (const TunedGroup& group : groups) {
-      FusedTensors& tensors = strategy.tensors.emplace_back();
-      for (const std::string& name : group.operations) {
-        const auto found = index.find(name);
-        if (found == index.end()) return std::nullopt;
-        tensors.gradients.push_back(found->second);
-        all.push_back(found->second);
-      }
-    }
-    // Groups of consecutive gradients, each in one: what is cut or out of order is none.
-    const size_t expected = NothingFused(plan_->profile).tensors.size();
-    if (all.size() != expected || !std::is_sorted(all.begin(), all.end()) ||
-        std::adjacent_find(all.begin(), all.end()) != all.end())
-      return std::nullopt;
-    return strategy;
-  }
-
-  // Every gradient in parts of so many bytes, but for rounding, as BytePS cuts them. None: they are
-  // more than are tried, or than were asked for.
-  std::optional<Strategy> InParts(int64_t bytes) const {
-    Strategy strategy = NothingFused(plan_->profile);
-    int64_t parts = 0;
-    for (FusedTensors& tensors : strategy.tensors) {
-      const int64_t size = plan_->profile.operations()[Index(tensors.gradients.front())].size_bytes;
-      const int64_t own = (size + bytes - 1) / bytes;
-      parts += own;
-      if (parts > kMostParts || (query_.bounds_partitions && own > query_.max_partitions))
-        return std::nullopt;
-      tensors.partitions = static_cast<int32_t>(own);
-    }
-    return strategy;
-  }
-
-  // Neighbours together until they have so many bytes, in so many parts where they are several.
-  Strategy Together(int64_t bytes, int32_t parts) const {
-    Strategy strategy;
-    int64_t held = bytes;
-    for (const FusedTensors& alone : NothingFused(plan_->profile).tensors) {
-      if (held >= bytes) {
-        strategy.tensors.push_back({.gradients = {}, .partitions = parts});
-        held = 0;
-      }
-      const int32_t gradient = alone.gradients.front();
-      strategy.tensors.back().gradients.push_back(gradient);
-      held += plan_->profile.operations()[Index(gradient)].size_bytes;
-    }
-    return strategy;
-  }
-
-  std::vector<BeginStrategy> StartsOfServers() const {
-    std::vector<BeginStrategy> starts;
-    const auto in_parts = [&](int64_t bytes, const char* name) {
-      std::optional<Strategy> strategy = InParts(bytes);
-      if (!strategy.has_value()) return;
-      strategy->by_layer = true;
-      starts.push_back({.strategy = *std::move(strategy),
-                        .is_default = *name != '\0',
-                        .name = name,
-                        .setting = absl::StrCat("BYTEPS_PARTITION_BYTES=", bytes)});
-    };
-    in_parts(kBytePsBytes, "BYTEPS");
-    for (const int64_t bytes : kPartBytes) in_parts(bytes, "");
-    // In the order of the scenario.
-    if (std::optional<Strategy> strategy = InParts(kBytePsBytes); strategy.has_value())
-      starts.push_back({.strategy = *std::move(strategy)});
-    const int32_t servers = query_.scenario.server_count();
-    for (const int64_t bytes : kTogetherBytes) {
-      starts.push_back({.strategy = Together(bytes, 1)});
-      if (servers > 1 && servers <= query_.max_partitions && servers <= bytes)
-        starts.push_back({.strategy = Together(bytes, servers)});
-    }
-    return starts;
-  }
-
-  // Computations as XLA fuses them, and gradients in Horovod's buffers of its own size, since most
-  // are ready at once; to parameter servers as BytePS cuts them. None: nothing can be fused, or the
-  // cost of it is not known.
-  std::optional<Strategy> FuseAll(const FusionCosts& costs) const {
-    std::vector<std::vector<int32_t>> fused = AllFused(plan_->profile);
-    const auto known = [&](const std::vector<int32_t>& group) {
-      return costs.SecondsOf(group).has_value();
-    };
-    if (fused.empty() || !std::all_of(fused.begin(), fused.end(), known)) return std::nullopt;
-    Strategy strategy = NothingFused(plan_->profile);
-    if (query_.baselines.has_value()) {
-      strategy = Together(kFormerHorovodBytes, 1);
-    } else if (std::optional<Strategy> parts = InParts(kBytePsBytes); parts.has_value()) {
-      strategy = *std::move(parts);
-    }
-    strategy.fused = std::move(fused);
-    return strategy;
   }
 
   // The defaults of all-reduce jobs, each in full.
@@ -224,7 +109,7 @@ class StrategyAdviser {
     const FusionCosts costs(job, table, query_.fused_share);
     std::vector<BeginStrategy> starts;
     if (query_.scenario.has_servers()) {
-      starts = StartsOfServers();
+      starts = StartsOfServers(job, query_);
       answer_.warnings = answer_.as_recorded.warnings;
     }
     std::vector<NamedBaseline> baselines;
@@ -235,10 +120,11 @@ class StrategyAdviser {
       return tuned.status();
     }
     for (const NamedBaseline& baseline : baselines) {
-      if (std::optional<Strategy> start = FromGroups(baseline.strategy.groups); start.has_value())
+      if (std::optional<Strategy> start = FromGroups(job, baseline.strategy.groups);
+          start.has_value())
         starts.push_back({.strategy = *std::move(start), .is_default = true});
     }
-    if (std::optional<Strategy> all = FuseAll(costs); all.has_value()) {
+    if (std::optional<Strategy> all = FuseAll(job, query_, costs); all.has_value()) {
       starts.push_back({.strategy = *std::move(all), .is_default = true, .name = "XLA_FUSE_ALL"});
     }
     std::vector<Strategy> begins;
@@ -311,37 +197,63 @@ class StrategyAdviser {
                        [&](const auto& group) { return !costs.InTable(group); });
   }
 
+  // A strategy that was simulated in full.
+  struct Judged {
+    Strategy strategy;
+    Replays::Full full;
+    bool is_chains_best = false;
+
+    double steps_per_second() const { return full.prediction.steps_per_second; }
+  };
+  // True for what ends one candidate and not the answer.
+  static bool IsLeftOut(const absl::Status& status) {
+    return IsTimeBudgetSpent(status) || absl::IsInvalidArgument(status);
+  }
+
   // The strategy that was found is judged in full, and so is no fusion; whatever is faster in full
   // than it is taken instead.
   absl::Status Judge(const FoundStrategy& found, const std::vector<NamedBaseline>& baselines,
                      const std::vector<BeginStrategy>& starts, const FusionCosts& costs,
                      Replays& replays) {
-    Strategy chosen = found.strategy;
-    absl::StatusOr<Replays::Full> full = replays.InFull(chosen);
+    absl::StatusOr<Replays::Full> full = replays.InFull(found.strategy);
     // A job of which nothing could be replayed stays as it is.
-    if (IsTimeBudgetSpent(full.status()) || absl::IsInvalidArgument(full.status()))
-      return absl::OkStatus();
-    if (!full.ok()) return full.status();
+    if (!full.ok()) return IsLeftOut(full.status()) ? absl::OkStatus() : full.status();
+    Judged best{found.strategy, *std::move(full), found.is_chains_best};
+    for (const auto& [name, baseline] : baselines)
+      Compare(name, baseline.prediction, baseline.runs);
     const Strategy alone = NothingFused(plan_->profile);
+    const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
+    if (unfused.ok()) {
+      // To parameter servers every tensor goes by itself as it was recorded.
+      CompareFull(query_.scenario.has_servers() ? "AS_RECORDED" : "NO_FUSION", *unfused, false);
+    } else if (!IsLeftOut(unfused.status())) {
+      return unfused.status();
+    }
     std::vector<BeginStrategy> others;
     for (const BeginStrategy& start : starts) {
       if (start.is_default) others.push_back(start);
     }
     others.push_back({.strategy = alone});
-    for (const auto& [name, baseline] : baselines)
-      Compare(name, baseline.prediction, baseline.runs);
-    bool is_chains_best = found.is_chains_best;
-    const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
-    if (unfused.ok()) {
-      // To parameter servers every tensor goes by itself as it was recorded.
-      CompareFull(query_.scenario.has_servers() ? "AS_RECORDED" : "NO_FUSION", *unfused, false);
-    } else if (!IsTimeBudgetSpent(unfused.status()) && !absl::IsInvalidArgument(unfused.status())) {
-      return unfused.status();
+    if (absl::Status status = JudgeOthers(others, costs, replays, best); !status.ok())
+      return status;
+    const TunedStrategy* faster = nullptr;
+    double most = best.steps_per_second();
+    for (const auto& [name, baseline] : baselines) {
+      if (baseline.prediction.steps_per_second <= most * kMore) continue;
+      most = baseline.prediction.steps_per_second;
+      faster = &baseline;
     }
-    double best = full->prediction.steps_per_second;
+    faster != nullptr ? TakeBaseline(*faster) : Take(std::move(best), starts, costs);
+    return absl::OkStatus();
+  }
+
+  // Compares those that have names, and keeps the fastest.
+  absl::Status JudgeOthers(const std::vector<BeginStrategy>& others, const FusionCosts& costs,
+                           Replays& replays, Judged& best) {
     for (const BeginStrategy& other : others) {
-      if (other.strategy == chosen) {
-        if (!other.name.empty()) CompareFull(other.name, *full, RestsOnShare(chosen, costs));
+      if (other.strategy == best.strategy) {
+        if (!other.name.empty())
+          CompareFull(other.name, best.full, RestsOnShare(best.strategy, costs));
         continue;
       }
       absl::StatusOr<Replays::Full> judged = replays.InFull(other.strategy);
@@ -352,40 +264,30 @@ class StrategyAdviser {
       }
       if (!other.name.empty())
         CompareFull(other.name, *judged, RestsOnShare(other.strategy, costs));
-      if (judged->prediction.steps_per_second <= best) continue;
-      best = judged->prediction.steps_per_second;
-      full = std::move(judged);
-      chosen = other.strategy;
-      is_chains_best = false;
+      if (judged->prediction.steps_per_second > best.steps_per_second())
+        best = {other.strategy, *std::move(judged), false};
     }
-    const TunedStrategy* faster = nullptr;
-    for (const auto& [name, baseline] : baselines) {
-      if (baseline.prediction.steps_per_second <= best * kMore) continue;
-      best = baseline.prediction.steps_per_second;
-      faster = &baseline;
-    }
-    if (faster != nullptr) {
-      TakeBaseline(*faster);
-      return absl::OkStatus();
-    }
-    CompareFull("FOUND", *full, RestsOnShare(chosen, costs));
+    return absl::OkStatus();
+  }
+
+  void Take(Judged best, const std::vector<BeginStrategy>& starts, const FusionCosts& costs) {
+    CompareFull("FOUND", best.full, RestsOnShare(best.strategy, costs));
     const Gain gain = answer_.compared.back().gain;
     // Of tensors that go to servers nobody need write what makes no difference.
     const bool is_none = query_.scenario.has_servers() && gain.is_none;
     if (plan_->pass == MemoryPass::kNone &&
-        (is_none || full->prediction.steps_per_second <= answer_.as_recorded.steps_per_second))
-      return absl::OkStatus();
+        (is_none || best.steps_per_second() <= answer_.as_recorded.steps_per_second))
+      return;
     answer_.keeps_as_recorded = false;
-    answer_.prediction = std::move(full->prediction);
+    answer_.prediction = std::move(best.full.prediction);
     answer_.gain = gain;
     answer_.rests_on_share = answer_.compared.back().rests_on_share;
-    answer_.is_chains_best = is_chains_best;
+    answer_.is_chains_best = best.is_chains_best;
     for (const BeginStrategy& start : starts) {
-      if (start.strategy == chosen) answer_.setting = start.setting;
+      if (start.strategy == best.strategy) answer_.setting = start.setting;
     }
     if (query_.scenario.has_servers()) answer_.warnings = answer_.prediction.warnings;
-    Describe(chosen, costs);
-    return absl::OkStatus();
+    Describe(best.strategy, costs);
   }
 
   // A default, which nothing that was found is as fast as: Horovod's cycles, which are no groups,
@@ -425,97 +327,6 @@ class StrategyAdviser {
       }
       tensors.partitions = group.partitions;
     }
-  }
-
-  void Explain() {
-    const std::string table =
-        query_.fused_costs.empty()
-            ? ""
-            : absl::StrCat("a table of ", query_.fused_costs.size(), " entries");
-    const std::string estimate =
-        query_.fused_share.has_value()
-            ? absl::StrFormat(
-                  "an estimate: of all but the last operation %g of the sum of their "
-                  "times%s",
-                  *query_.fused_share,
-                  *query_.fused_share == kDproFusedShare ? ", as dPRO's simulated mode has it" : "")
-            : "";
-    answer_.cost_source =
-        table.empty() && estimate.empty()
-            ? "none is known, so no operations are fused: give their times (--costs; "
-              "fused_costs) or an estimate (--fused-share; fused_share)"
-            : absl::StrCat(table, table.empty() || estimate.empty() ? "" : ", else ", estimate);
-    if (answer_.lower_bound_seconds.has_value()) {
-      answer_.why_no_bound.clear();
-    } else if (query_.scenario.has_servers()) {
-      answer_.why_no_bound = "none is known of tensors that go to parameter servers together";
-    } else if (plan_->pass != MemoryPass::kNone) {
-      answer_.why_no_bound = "the bound is of the job as recorded, which does not fit";
-    } else if (query_.fused_share.has_value() || !query_.fused_costs.empty()) {
-      answer_.why_no_bound = "fused operations shorten the computation that a bound rests on";
-    } else {
-      answer_.why_no_bound = "the time budget was spent before";
-    }
-    answer_.reason = ReasonText();
-  }
-
-  std::string ReasonText() const {
-    std::string before;
-    if (plan_->pass != MemoryPass::kNone) {
-      before = absl::StrFormat(
-          "%s brings memory from %.3g to %.3g GB, within the budget of %.3g; with it ",
-          NameOf(plan_->pass), answer_.memory->before.bytes() / kGigabyte,
-          answer_.memory->after.bytes() / kGigabyte,
-          static_cast<double>(*query_.memory_budget_bytes) / kGigabyte);
-    } else if (answer_.keeps_as_recorded) {
-      return "no difference: nothing that was found is faster than what there is";
-    }
-    std::vector<std::string> what;
-    if (!answer_.fused.empty()) {
-      size_t operations = 0;
-      for (const NamedFusedOperations& group : answer_.fused) operations += group.operations.size();
-      what.push_back(absl::StrCat(operations, " operations fused into ", answer_.fused.size()));
-    }
-    size_t gradients = 0;
-    int32_t parts = 0;
-    for (const NamedTensors& group : answer_.tensors) {
-      gradients += group.operations.size();
-      parts += group.partitions > 1 ? group.partitions : 0;
-    }
-    const char* const kind = query_.scenario.has_servers() ? " tensors" : " collectives";
-    what.push_back(answer_.setting.empty()
-                       ? absl::StrCat(gradients, " gradients in ", answer_.tensors.size(), kind)
-                       : answer_.setting);
-    if (answer_.by_layer && answer_.setting.empty())
-      what.push_back("what the first layers need first");
-    if (parts > 0 && answer_.setting.empty())
-      what.push_back(absl::StrCat("some cut in ", parts, " parts"));
-    std::string all;
-    for (size_t i = 0; i < what.size(); ++i)
-      absl::StrAppend(&all, i == 0 ? "" : i + 1 < what.size() ? ", " : " and ", what[i]);
-    const Interval& interval = answer_.gain.confidence_interval;
-    return absl::StrFormat("%s%s%s gain %s (%s to %s): a step of %.4g s where it was %.4g s%s",
-                           before, answer_.gain.is_none ? "no difference is known: " : "", all,
-                           PercentText(answer_.gain.mean), PercentText(interval.lower),
-                           PercentText(interval.upper), answer_.prediction.step_time.mean,
-                           answer_.as_recorded.step_time.mean, ShareText());
-  }
-
-  // The share that the gain rests on, and what is gained without.
-  std::string ShareText() const {
-    if (!answer_.rests_on_share) return "";
-    const ComparedStrategy* measured = nullptr;
-    for (const ComparedStrategy& each : answer_.compared) {
-      if (!each.rests_on_share &&
-          (measured == nullptr || each.step_seconds < measured->step_seconds))
-        measured = &each;
-    }
-    return absl::StrFormat(
-        "; it rests on the assumed share of %g (fused_share), which nobody measured%s",
-        *query_.fused_share,
-        measured == nullptr ? ""
-                            : absl::StrCat("; without it ", measured->name, " is the fastest, ",
-                                           PercentText(measured->gain.mean)));
   }
 
   const Profile& recorded_;

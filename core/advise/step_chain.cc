@@ -15,8 +15,6 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int32_t kPartitionChoices[] = {2, 3, 4, 6, 8, 12, 16};
 // Below a tick, times are equal.
 constexpr double kHardly = 1e-12;
-// Of states of Best that are kept: with more it would no longer be exact.
-constexpr size_t kMaxFront = 256;
 
 }  // namespace
 
@@ -297,125 +295,6 @@ absl::StatusOr<ChainGrouping> StepChain::Decide(ChainGrouping grouping, StopChec
     times = TimesOf(grouping);
   }
   if (absl::Status status = goes_on(); !status.ok()) return status;
-  return grouping;
-}
-
-absl::StatusOr<ChainGrouping> StepChain::Best(const ChainGrouping& finest, StopCheck stop) const {
-  // One way to have grouped the gradients so far, and the computations up to some.
-  struct State {
-    double saved = 0;
-    double end = 0;
-    // The begin of its last group, and the way to have come there.
-    int32_t from = 0;
-    int32_t from_computation = 0;
-    size_t previous = 0;
-    bool fuses = false;  // the computations of its last group
-  };
-  const auto size = static_cast<int32_t>(gradients_.size());
-  if (size == 0) return finest;
-  PacedStopCheck pace(stop);
-  // Seconds that the groups of `finest` save, summed up to each computation.
-  std::vector<double> finest_saved(computations_.size() + 1, 0);
-  {
-    double saved = 0;
-    for (int32_t first = 0, i = 0; i < static_cast<int32_t>(computations_.size()); ++i) {
-      if (finest.computation_ends[Index(i)]) {
-        saved += SumOf(first, i + 1) - SecondsOf(first, i + 1).value_or(0);
-        first = i + 1;
-      }
-      finest_saved[Index(i) + 1] = saved;
-    }
-  }
-  const auto past = [&](int32_t gradients) {
-    return gradients == 0 ? 0 : gradients_[Index(gradients - 1)].after + 1;
-  };
-  const auto ends_group = [&](int32_t computations) {
-    return computations == 0 || finest.computation_ends[Index(computations - 1)] != 0;
-  };
-  // By gradients and computations so far: those that nothing waits for may go with what is before
-  // them.
-  std::vector<std::map<int32_t, std::vector<State>>> fronts(Index(size) + 1);
-  fronts[0][0].push_back({});
-  for (int32_t until = 1; until <= size; ++until) {
-    if (!finest.gradient_ends[Index(until - 1)]) continue;
-    const int32_t least = past(until);
-    const int32_t most =
-        until < size ? std::max(least, gradients_[Index(until)].after) : last_producer_ + 1;
-    std::map<int32_t, std::vector<State>> reached;
-    for (int32_t from = 0; from < until; ++from) {
-      if (fronts[Index(from)].empty()) continue;
-      const SyncTimes::Range range = RangeOf(from, until);
-      const double seconds = finest.cuts ? sync_.BestOf(range).seconds : sync_.SecondsOf(range);
-      if (!sync_.status().ok()) return sync_.status();
-      for (const auto& front : fronts[Index(from)]) {
-        if (!pace.GoesOn(64)) return pace.status();
-        // A lambda cannot take a structured binding, says Debian's clang.
-        const int32_t first = front.first;
-        const std::vector<State>& states = front.second;
-        if (first > least) continue;
-        for (int32_t last = least; last <= most; ++last) {
-          const double own = finest_saved[Index(last)] - finest_saved[Index(first)];
-          std::optional<double> fused;
-          if (last - first > 1 && ends_group(first) && ends_group(last))
-            fused = SecondsOf(first, last);
-          const bool fuses = fused.has_value() && SumOf(first, last) - *fused > own + kHardly;
-          if (last > least && !fuses) continue;
-          for (size_t s = 0; s < states.size(); ++s) {
-            const State& state = states[s];
-            const auto reach = [&](double saves, bool as_one) {
-              const double saved = state.saved + saves;
-              const double ready = last > 0 ? ends_[Index(last - 1)] - saved
-                                            : gradients_[Index(until - 1)].ready_seconds;
-              reached[last].push_back({.saved = saved,
-                                       .end = std::max(ready, state.end) + seconds,
-                                       .from = from,
-                                       .from_computation = first,
-                                       .previous = s,
-                                       .fuses = as_one});
-            };
-            if (last == least) reach(own, false);
-            if (fuses) reach(SumOf(first, last) - *fused, true);
-          }
-        }
-      }
-    }
-    // Those that no other one is as good as in both.
-    for (auto& [last, states] : reached) {
-      std::stable_sort(states.begin(), states.end(), [](const State& a, const State& b) {
-        return a.end != b.end ? a.end < b.end : a.saved > b.saved;
-      });
-      double saved = -kNever;
-      std::vector<State>& front = fronts[Index(until)][last];
-      for (const State& state : states) {
-        if (state.saved <= saved + kHardly) continue;
-        saved = state.saved;
-        if (front.size() < kMaxFront) front.push_back(state);
-      }
-    }
-  }
-  int32_t last = last_producer_ + 1;
-  const double computed = last > 0 ? ends_[Index(last - 1)] : 0;
-  const std::vector<State>& ways = fronts[Index(size)].at(last);
-  size_t best = 0;
-  const auto makespan = [&](const State& state) {
-    return std::max(computed - state.saved, state.end);
-  };
-  for (size_t s = 1; s < ways.size(); ++s) {
-    if (makespan(ways[s]) < makespan(ways[best])) best = s;
-  }
-  ChainGrouping grouping = finest;
-  std::fill(grouping.gradient_ends.begin(), grouping.gradient_ends.end(), 0);
-  for (int32_t until = size; until > 0;) {
-    const State& state = fronts[Index(until)].at(last)[best];
-    grouping.gradient_ends[Index(until - 1)] = 1;
-    if (state.fuses) {
-      for (int32_t i = state.from_computation; i + 1 < last; ++i)
-        grouping.computation_ends[Index(i)] = 0;
-    }
-    best = state.previous;
-    last = state.from_computation;
-    until = state.from;
-  }
   return grouping;
 }
 

@@ -169,6 +169,8 @@ class StepChain {
   ChainGrouping GroupingOf(const Strategy& strategy) const;
 
  private:
+  class BestSearch;
+
   void Prepare();
   double SumOf(int32_t first, int32_t end) const {
     return prefix_[static_cast<size_t>(end)] - prefix_[static_cast<size_t>(first)];

@@ -13,6 +13,7 @@
 #include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/communication/all_reduce.h"
+#include "core/model/scenario_edits.h"
 
 namespace stepcast {
 
@@ -311,13 +312,8 @@ class StrategyWriter {
   }
 
   Scenario ScenarioOf(const ProfileDraft& draft) const {
+    if (!scenario_.has_servers()) return WithFusion(scenario_, Fusion{}, 0);
     Scenario scenario = scenario_;
-    if (!scenario.has_servers()) {
-      AllReduce& job = std::get<AllReduce>(scenario.communication);
-      job.fusion = std::monostate{};
-      job.partition_bytes = 0;
-      return scenario;
-    }
     if (strategy_.by_layer) {
       scenario.servers().transfer_order = TransferOrder::kExplicit;
       scenario.servers().transfer_priorities = RanksByLayer(draft);

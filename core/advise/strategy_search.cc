@@ -14,6 +14,7 @@
 #include "core/base/index.h"
 #include "core/base/time.h"
 #include "core/communication/collective_time.h"
+#include "core/model/scenario_edits.h"
 #include "core/predict/point_set.h"
 
 namespace stepcast {
@@ -148,9 +149,7 @@ class Search {
       job.transfer_priorities.clear();
       job.partition_bytes = 0;
     } else {
-      AllReduce& job = std::get<AllReduce>(scenario.communication);
-      job.fusion = std::monostate{};
-      job.partition_bytes = 0;
+      scenario = WithFusion(std::move(scenario), Fusion{}, 0);
     }
     draft.operations.push_back({.name = "begin", .resource = Resource::kWorker});
     for (int32_t part = 0; part < partitions; ++part) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <utility>
 #include <variant>
 
@@ -10,12 +9,10 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
-#include "core/communication/collective_time.h"
 #include "core/communication/full_sharding.h"
 #include "core/communication/parameter_servers.h"
 #include "core/communication/step_overlap.h"
 #include "core/communication/step_plan.h"
-#include "core/network/link_level.h"
 
 namespace stepcast {
 
@@ -342,121 +339,6 @@ bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
          of_a.concurrent_collectives == of_b.concurrent_collectives &&
          of_a.contention.has_value() == of_b.contention.has_value() &&  // or nothing is prepared
          (of_a.fidelity == Fidelity::kCollapsed || HaveSameExpansion(a, b));
-}
-
-JointWork JointWorkOf(const std::vector<PlannedCollective>& collectives, int32_t concurrent) {
-  JointWork joint{.concurrent = concurrent};
-  for (const PlannedCollective& collective : collectives) {
-    joint.ops.push_back(collective.op);
-    if (collective.last_op >= 0) joint.ops.push_back(collective.last_op);
-  }
-  return joint;
-}
-
-namespace {
-
-// The level of something that advances by `part` while something else does by `whole`: at most as
-// fast, and at least by a unit.
-LinkLevel LevelOf(double part, double whole) {
-  const double units = static_cast<double>(LinkLevel::kUnit) * (part / whole);
-  return LinkLevel::OfUnits(std::max<int64_t>(1, static_cast<int64_t>(units)));
-}
-
-JointPace PaceOf(const AllReduce& how, int32_t of_group, int64_t bytes,
-                 const ContendingTimes& times) {
-  const auto speed_of = [&](Span time) {
-    if (time == times.least()) return LevelOf(1, 1);
-    return LevelOf(static_cast<double>(times.least().ticks), static_cast<double>(time.ticks));
-  };
-  const int32_t threads = ThreadsOf(how, static_cast<double>(bytes), of_group);
-  return {.computation = LevelOf(ComputationSpeed(*how.contention, threads), 1),
-          .beside_computation = speed_of(times.overlapped),
-          .alone = speed_of(times.alone)};
-}
-
-// The level of something that takes so many times as long.
-LinkLevel SlowedLevel(double slowdown) {
-  const double speed = static_cast<double>(LinkLevel::kUnit) / slowdown;
-  return LinkLevel::OfUnits(static_cast<int64_t>(speed));
-}
-
-JointPace PaceOf(const AllReduce& how) {
-  return {.computation = SlowedLevel(how.overlap_slowdown),
-          .beside_computation = SlowedLevel(how.collective_slowdown),
-          .alone = SlowedLevel(1)};
-}
-
-}  // namespace
-
-JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
-                         const std::vector<PlannedCollective>& collectives,
-                         const ExpandedRing& ring, const Scenario& scenario) {
-  const AllReduce& how = scenario.all_reduce();
-  JobGraph job;
-  job.programs.push_back(std::move(program));
-  job.program_of_worker.assign(Index(scenario.workers), 0);
-  job.compute_speeds = scenario.compute_speeds();
-  const auto shared_times = std::make_shared<const CollectiveTimes>(scenario);
-  const CollectiveTimes& times = *shared_times;
-  job.joint = JointWorkOf(collectives, how.concurrent_collectives);
-  for (const PlannedCollective& collective : collectives) {
-    if (how.fidelity == Fidelity::kExpanded) {
-      job.joint.lengths.push_back(HasRounds(collective.kind, scenario.workers)
-                                      ? times.launch()
-                                      : times.TimeOf(collective.kind, collective.bytes));
-      job.joint.lengths.push_back({});
-    } else if (how.concurrent_collectives > 1 && how.algorithm == CollectiveAlgorithm::kGloo) {
-      job.joint.lengths.push_back(times.launch());
-      job.joint.messages.push_back(times.MessagesOf(collective.kind, collective.bytes));
-    } else {
-      job.joint.lengths.push_back(
-          times.TimeOf(collective.kind, collective.bytes, collective.threads));
-    }
-    if (how.contention.has_value() && !std::holds_alternative<Horovod>(how.fusion)) {
-      job.joint.paces.push_back(
-          PaceOf(how, collective.threads, collective.bytes,
-                 times.ContendingTimesOf(collective.kind, collective.bytes, collective.threads)));
-    } else if (how.collective_slowdown > 1 && !std::holds_alternative<Horovod>(how.fusion)) {
-      job.joint.paces.push_back(PaceOf(how));
-    }
-  }
-  if (how.fidelity == Fidelity::kExpanded) {
-    job.joint.in_pairs = true;
-    ConnectRing(scenario, ring, job);
-  }
-  if (const auto* scheduler = std::get_if<ByteScheduler>(&how.fusion)) {
-    JointPriorities& priorities = job.joint.priorities.emplace();
-    priorities.credit_bytes = scheduler->credit_bytes;
-    for (const PlannedCollective& collective : collectives) {
-      priorities.ranks.push_back(collective.rank);
-      priorities.bytes.push_back(collective.bytes);
-    }
-  }
-  if (const auto* horovod = std::get_if<Horovod>(&how.fusion)) {
-    job.joint.concurrent = static_cast<int32_t>(collectives.size());
-    JointCycles& cycles = job.joint.cycles.emplace();
-    cycles.interval = std::max(FromSeconds(horovod->cycle_seconds), Span{1});
-    cycles.most_bytes = horovod->fusion_bytes;
-    std::vector<Collective> kinds;
-    for (const PlannedCollective& collective : collectives) {
-      cycles.bytes.push_back(collective.bytes);
-      cycles.classes.push_back(collective.kind == Collective::kAllReduce ? 0 : -1);
-      kinds.push_back(collective.kind);
-    }
-    cycles.length_of = [shared_times, kinds](size_t position, int64_t bytes) {
-      return shared_times->TimeOf(kinds[position], bytes);
-    };
-    if (how.contention.has_value()) {
-      cycles.pace_of = [shared_times, kinds, how](size_t position, int64_t bytes) {
-        return PaceOf(how, 0, bytes, shared_times->ContendingTimesOf(kinds[position], bytes));
-      };
-    } else if (how.collective_slowdown > 1) {
-      cycles.pace_of = [pace = PaceOf(how)](size_t, int64_t) { return pace; };
-    }
-  }
-  if (how.overlap_slowdown > 1 && !job.joint.has_paces())
-    job.overlapped_speed = SlowedLevel(how.overlap_slowdown);
-  return job;
 }
 
 }  // namespace stepcast

@@ -21,9 +21,9 @@ struct ServerProfile {
   std::vector<int32_t> sources;
 };
 
-// What the scenario makes of the profile (ServerStepOf), as if it had been recorded so: with the
-// same program, but for tensors in parts. An all-reduce becomes the upload of its name, of a
-// parameter of its own, and a download named `pull/NAME`. Parameters are placed on the scenario's
+// The job that the scenario makes of the profile (ServerStepOf), as if it had been recorded so:
+// with the same program, but for tensors in parts. An all-reduce becomes the upload of its name, of
+// a parameter of its own, and a download named `pull/NAME`. Parameters are placed on the scenario's
 // servers. Parts (partition_bytes) then stand together, and are placed beside all that is whole, on
 // several servers otherwise than the program of the profile has them.
 //

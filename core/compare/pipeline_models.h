@@ -10,7 +10,7 @@
 
 namespace stepcast {
 
-// What the formulas are given, of one replica; means over the recorded steps.
+// The inputs of the formulas, of one replica; means over the recorded steps.
 struct PipelineInputs {
   double slowest_seconds = 0;         // F + B, of a micro-batch on the device that computes most
   double slowest_weight_seconds = 0;  // of those the gradients of weights, where they stand apart

@@ -258,7 +258,7 @@ class JointSequence {
     if (ready_.empty()) first_ready_ = now;
     ready_.push_back({.at = now, .position = position});
   }
-  // When the next cycle with anything in it begins; those before it are empty.
+  // The begin of the next cycle with anything in it; those before it are empty.
   Instant NextCycle() const {
     if (ready_.empty()) return kEndOfTime;
     if (first_ready_ <= next_cycle_) return next_cycle_;

@@ -151,7 +151,7 @@ class Program {
   int32_t dependency_count(OpIndex op) const { return dependency_count_[Index(op)]; }
   // The same for all, by OpIndex.
   const std::vector<int32_t>& dependency_counts() const { return dependency_count_; }
-  // What waits for all workers of a job that has several.
+  // The operations that wait for all workers of a job that has several.
   const std::vector<Gathering>& gatherings() const { return gatherings_; }
   // Operations that wait for nothing, ascending.
   const std::vector<OpIndex>& roots() const { return roots_; }

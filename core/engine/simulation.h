@@ -109,8 +109,8 @@ struct RunOptions {
   EnginePath fastest_path = EnginePath::kMemoised;  // the fastest one that may be chosen
 };
 
-// When one of a step's joint operations was ready on the last worker, began and ended, from the
-// instant at which the last worker began the step; summed over a run's steps.
+// The times at which one of a step's joint operations was ready on the last worker, began and
+// ended, from the instant at which the last worker began the step; summed over a run's steps.
 struct JointTimes {
   Span ready;
   Span begin;

@@ -30,7 +30,7 @@ enum class FileKind : uint8_t {
   kBenchmark,    // log of nccl-tests, rccl-tests, or the MPI benchmarks of OSU or Intel
   kText,         // something else
   kBinary,       // perhaps a serialised message
-  // What no reader takes, whatever it was said to be:
+  // Taken by no reader:
   kXPlane,          // JAX's and TensorFlow 2's profiler
   kBytePsTimeline,  // JSON of trace events
   kMxnetTimeline,   // likewise

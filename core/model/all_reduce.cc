@@ -8,11 +8,12 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/index.h"
 #include "core/base/quoted.h"
+#include "core/model/gradient_groups.h"
+#include "core/model/measured_collectives.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {
@@ -141,7 +142,7 @@ class AllReduceResolver {
                                        scheduler->credit_bytes.value_or(kByteSchedulerCreditBytes),
                                        int64_t{1}, INT64_MAX)};
     } else if (const auto* groups = std::get_if<GradientGroups>(&draft_.fusion)) {
-      CheckGroups(groups->groups);
+      CheckGroups(profile_, groups->groups, At("groups.groups"), faults_);
       job_.fusion = *groups;
     } else if (const auto* horovod = std::get_if<HorovodDraft>(&draft_.fusion)) {
       ResolveHorovod(*horovod);
@@ -181,80 +182,8 @@ class AllReduceResolver {
     }
   }
 
-  // Of a profile of parameter servers, what its workers upload.
-  bool IsGradient(const Operation& operation) const {
-    return profile_.has_collectives() ? SumsGradients(operation)
-                                      : operation.resource == Resource::kUplink;
-  }
   static std::string GroupPath(size_t group, const char* field) {
     return absl::StrCat(At("groups.groups"), "[", group, "].", field);
-  }
-
-  // Every gradient in one group, in graph order: what is not known, or stands twice, is said of
-  // all; else what is missing; else the first that stands in another place.
-  void CheckGroups(const std::vector<GradientGroup>& groups) {
-    struct Known {
-      int32_t gradient = -1;  // -1: none
-      std::string seen_at;
-    };
-    absl::flat_hash_map<std::string_view, Known> known;
-    std::vector<const std::string*> gradients;
-    for (const Operation& operation : profile_.operations()) {
-      Known& entry = known[operation.name];
-      if (!IsGradient(operation)) continue;
-      entry.gradient = static_cast<int32_t>(gradients.size());
-      gradients.push_back(&operation.name);
-    }
-    struct Named {
-      std::string path;
-      int32_t gradient = 0;
-    };
-    std::vector<Named> named;
-    bool all_known = true;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      const std::vector<std::string>& names = groups[i].operations;
-      if (names.empty()) {
-        faults_.Add(GroupPath(i, "operations"), "empty: a group has one gradient at least");
-        all_known = false;
-      }
-      for (size_t j = 0; j < names.size(); ++j) {
-        const std::string path = absl::StrCat(GroupPath(i, "operations"), "[", j, "]");
-        const auto found = known.find(names[j]);
-        std::string fault;
-        if (found == known.end()) {
-          fault = " is not an operation of the profile";
-        } else if (found->second.gradient < 0) {
-          fault = " is not a gradient that is all-reduced";
-        } else if (!found->second.seen_at.empty()) {
-          fault = absl::StrCat(" is ", found->second.seen_at, ", too: in which of both?");
-        }
-        if (!fault.empty()) {
-          faults_.Add(path, Quoted(names[j]) + fault);
-          all_known = false;
-          continue;
-        }
-        found->second.seen_at = absl::StrCat("groups[", i, "].operations[", j, "]");
-        named.push_back({.path = path, .gradient = found->second.gradient});
-      }
-    }
-    if (!all_known) return;
-    if (named.size() < gradients.size()) {
-      const auto missing =
-          std::find_if(gradients.begin(), gradients.end(),
-                       [&](const std::string* name) { return known.at(*name).seen_at.empty(); });
-      faults_.Add(At("groups.groups"),
-                  absl::StrCat(Quoted(**missing), " is in none of them, one of ",
-                               gradients.size() - named.size(), " such of ", gradients.size(),
-                               " gradients"));
-      return;
-    }
-    for (size_t k = 0; k < named.size(); ++k) {
-      if (Index(named[k].gradient) == k) continue;
-      faults_.Add(named[k].path,
-                  absl::StrCat(Quoted(*gradients[Index(named[k].gradient)]), " stands where ",
-                               Quoted(*gradients[k]), " does in graph order"));
-      return;
-    }
   }
 
   // The numbers of threads that collectives run with.
@@ -275,7 +204,8 @@ class AllReduceResolver {
       if (group.threads.has_value()) check(GroupPath(i, "threads"), *group.threads);
     }
     for (const Operation& operation : profile_.operations()) {
-      all_have_some = all_have_some && (!IsAcrossWorkers(operation) || IsGradient(operation));
+      all_have_some =
+          all_have_some && (!IsAcrossWorkers(operation) || IsUploadedOrSummed(profile_, operation));
     }
     if (draft_.threads.has_value()) {
       job_.threads = *draft_.threads;
@@ -338,49 +268,12 @@ class AllReduceResolver {
 
   void ResolveMeasured() {
     const bool wanted = job_.algorithm == CollectiveAlgorithm::kMeasured;
-    const std::vector<MeasuredCollective>& points = draft_.measured;
-    Refuse(wanted && points.empty(), "measured", "none given, but MEASURED needs them");
-    Refuse(!wanted && !points.empty(), "measured", points.size(), " given, and the algorithm is ",
+    const size_t count = draft_.measured.size();
+    Refuse(wanted && count == 0, "measured", "none given, but MEASURED needs them");
+    Refuse(!wanted && count > 0, "measured", count, " given, and the algorithm is ",
            NameOf(job_.algorithm), ": which of both?");
-    if (static_cast<int64_t>(points.size()) > limits_.max_measured) {
-      faults_.Add(At("measured"), OverLimit(static_cast<int64_t>(points.size()), "max_measured",
-                                            limits_.max_measured));
-      return;
-    }
-    for (size_t i = 0; i < points.size(); ++i) CheckPoint(i, points[i]);
-    job_.measured = points;
-    std::sort(job_.measured.begin(), job_.measured.end(),
-              [](const MeasuredCollective& a, const MeasuredCollective& b) {
-                return std::tuple(a.kind, a.workers, a.size_bytes) <
-                       std::tuple(b.kind, b.workers, b.size_bytes);
-              });
-    for (size_t i = 1; i < job_.measured.size(); ++i) {
-      const MeasuredCollective& a = job_.measured[i - 1];
-      const MeasuredCollective& b = job_.measured[i];
-      if (std::tuple(a.kind, a.workers, a.size_bytes) !=
-          std::tuple(b.kind, b.workers, b.size_bytes))
-        continue;
-      faults_.Add(At("measured"),
-                  absl::StrCat("two times, ", a.seconds, " and ", b.seconds, " s, for ",
-                               b.size_bytes, " bytes of ", b.workers, " workers"));
-      return;
-    }
-    if (wanted && !points.empty() &&
-        std::none_of(points.begin(), points.end(), [](const MeasuredCollective& point) {
-          return point.kind == Collective::kAllReduce;
-        })) {
-      faults_.Add(At("measured"), "has no ALL_REDUCE, from which the others would follow");
-    }
-  }
-
-  void CheckPoint(size_t index, const MeasuredCollective& point) {
-    const std::string path = absl::StrCat(At("measured"), "[", index, "]");
-    if (point.kind == Collective::kUnspecified)
-      faults_.Add(path + ".kind", "a measured collective needs a kind");
-    CheckedCount(path + ".workers", point.workers, 2, INT32_MAX);
-    CheckedCount(path + ".size_bytes", point.size_bytes, int64_t{1}, INT64_MAX);
-    if (!(point.seconds > 0 && std::isfinite(point.seconds)))
-      faults_.Add(path + ".seconds", absl::StrCat(point.seconds, " is not a time above 0"));
+    job_.measured =
+        CheckedPoints(draft_.measured, wanted, At("measured"), limits_.max_measured, faults_);
   }
 
   void ResolveConcurrency() {
@@ -507,22 +400,6 @@ const char* NameOf(CollectiveAlgorithm algorithm) {
   constexpr const char* kNames[] = {"RING", "HIERARCHICAL", "HALVING_DOUBLING", "TREE", "MEASURED",
                                     "GLOO", "NCCL"};
   return kNames[static_cast<size_t>(algorithm)];
-}
-
-std::string WhyNoOtherBuckets(const Profile& profile) {
-  const ProfileDraft& content = profile.content();
-  const bool are_unknown = content.framework == kPytorchFramework && content.buckets.has_value() &&
-                           std::any_of(content.operations.begin(), content.operations.end(),
-                                       [](const Operation& operation) {
-                                         return operation.collective == Collective::kAllReduce &&
-                                                operation.parameter.empty() &&
-                                                operation.name.starts_with("bucket/");
-                                       });
-  if (!are_unknown) return "";
-  return absl::StrCat(
-      "the recording tells the sizes of its ", content.buckets->sizes_bytes.size(),
-      " buckets and not of the gradients in them, so that no others can be made: record with "
-      "record_shapes=True and without a hook that compresses, or ask for them as recorded");
 }
 
 int32_t ThreadsOf(const AllReduce& job, double bytes, int32_t of_group) {

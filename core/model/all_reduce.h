@@ -212,11 +212,6 @@ AllReduce ResolveAllReduce(const Profile& profile, const AllReduceDraft& draft,
                            double bandwidth_bytes_per_second, FaultList& faults,
                            const AllReduceLimits& limits = {});
 
-// The reason why gradients cannot be grouped otherwise than they were recorded: the import of a
-// trace knew the sizes of buckets alone, called each `bucket/B` and named no parameter. Empty: they
-// can.
-std::string WhyNoOtherBuckets(const Profile& profile);
-
 // True if a collective of so many workers goes over links inside nodes, as its algorithm has it.
 bool UsesLinksInsideNodes(int32_t workers, const AllReduce& job);
 

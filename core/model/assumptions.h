@@ -1,4 +1,4 @@
-// What a scenario's answer rests on that was neither recorded nor asked for, told to people.
+// The assumptions of a scenario's answer, told to people: values neither recorded nor asked for.
 #pragma once
 
 #include <vector>

@@ -228,8 +228,8 @@ struct JobRecording {
   // Of every step, in the order of their launch; none with parameter servers.
   std::vector<LaunchedCollective> collectives;
   std::vector<WorkerRecording> workers;  // from 2 to kMaxRecordedWorkers, by rank
-  // What computation took longer by while a collective ran beside it, 1 to kMaxOverlapSlowdown. The
-  // steps are without it, as if nothing had run beside; 1: as they were recorded.
+  // The factor computation took longer by beside a collective, 1 to kMaxOverlapSlowdown. The steps
+  // are without it, as if nothing had run beside; 1: as they were recorded.
   double overlap_slowdown = 1;
   // The factor a collective took longer by while some worker computed, 1 to kMaxCollectiveSlowdown.
   // Runs are as they were recorded; what they would have taken alone is AloneNsOf.

@@ -35,6 +35,34 @@ Scenario WithLinkRates(Scenario scenario, LinkPlace place, double factor) {
   return scenario;
 }
 
+Scenario WithFusion(Scenario scenario, Fusion fusion) {
+  std::get<AllReduce>(scenario.communication).fusion = std::move(fusion);
+  return scenario;
+}
+
+Scenario WithFusion(Scenario scenario, Fusion fusion, int64_t partition_bytes) {
+  std::get<AllReduce>(scenario.communication).partition_bytes = partition_bytes;
+  return WithFusion(std::move(scenario), std::move(fusion));
+}
+
+Scenario Uncontended(Scenario scenario) {
+  auto& job = std::get<AllReduce>(scenario.communication);
+  job.contention.reset();
+  job.threads = 0;
+  job.thread_channels = 0;
+  job.overlap_slowdown = 1;
+  job.collective_slowdown = 1;
+  return scenario;
+}
+
+Scenario AsIfAlone(Scenario scenario) {
+  Contention& contention = *std::get<AllReduce>(scenario.communication).contention;
+  contention.alpha1 = 1;
+  contention.alpha2 = 0;
+  contention.overlapped = contention.alone;
+  return scenario;
+}
+
 std::string MakeLinksTwiceAsFast(Scenario& scenario) {
   if (auto* const job = std::get_if<AllReduce>(&scenario.communication); job != nullptr) {
     if (scenario.workers == 1) return kOneWorker;

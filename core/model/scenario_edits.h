@@ -1,4 +1,5 @@
-// Edits of a resolved scenario: the same job on other links and servers.
+// Edits of a resolved scenario: the same job on other links and servers, or with its gradients
+// fused otherwise.
 //
 // Threads: pure functions.
 #pragma once
@@ -23,6 +24,17 @@ Scenario WithLinkRates(Scenario scenario, LinkPlace place, double factor);
 inline Scenario AtHalfTheRate(const Scenario& scenario) {
   return WithLinkRates(scenario, LinkPlace::kBetweenNodes, 0.5);
 }
+
+// The scenario with gradients fused so. Of this and the next three: REQUIRES: workers meet in
+// collectives.
+Scenario WithFusion(Scenario scenario, Fusion fusion);
+// Fused so, and what is larger than so many bytes cut; 0: nothing.
+Scenario WithFusion(Scenario scenario, Fusion fusion, int64_t partition_bytes);
+// Collectives and computation that do not slow each other down, at the rates of the links.
+Scenario Uncontended(Scenario scenario);
+// Computation at its own speed, and collectives at the rates that they have alone. REQUIRES: a
+// contention.
+Scenario AsIfAlone(Scenario scenario);
 
 // Each edits the scenario, or leaves it and returns the reason why it makes no difference.
 std::string MakeLinksTwiceAsFast(Scenario& scenario);  // all of them; measured times are halved

@@ -36,7 +36,7 @@ class LoggedMaxMinNetwork {
   class Link {
    public:
     using Flow = int32_t;
-    // What one of them settles is settled for all.
+    // A call that settles one link settles all.
     static constexpr bool kSharesNetwork = true;
 
     explicit Link(std::shared_ptr<LoggedMaxMinNetwork> network) : network_(std::move(network)) {}
@@ -78,7 +78,7 @@ class LoggedMaxMinNetwork {
   // Chunks that end without anybody looking: a fraction of a millisecond.
   static constexpr int64_t kMostAtOnce = 4096;
 
-  // What ends now: chunks are followed by the next ones, flows listed at their hubs.
+  // Takes chunks that end now: they are followed by the next ones, flows listed at their hubs.
   void TakeEnded(Instant now) {
     if (next_ != now || is_taken_) return;
     is_taken_ = true;

@@ -13,7 +13,7 @@
 // behind all others when its next piece comes, before a flow whose turn ends at that instant.
 //
 // Queues are as long as they need to be: real ones are some megabytes, beyond which the sender is
-// held back (tests/testbed/parameter-server.md). Usage, flows and threads: as Network; a chunk is
+// held back (tests/testbed, Turns). Usage, flows and threads: as Network; a chunk is
 // known by its place, each flow's are delivered in their order. Cost: O(log links) a piece on each
 // link it crosses. Memory: some numbers a flow.
 #pragma once

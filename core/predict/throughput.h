@@ -196,7 +196,8 @@ struct Prediction {
   double scaling_efficiency = 0;  // speedup / workers
   std::vector<ResourceUtilization> utilization;
   ResourceUtilization most_used;
-  // What to improve first, of several of its kind the most used. Without a gain: the most used one.
+  // The resource to improve first, of several of its kind the most used. Without a gain: the most
+  // used one.
   ResourceUtilization bottleneck;
   std::optional<ResourceGain> bottleneck_gain;
   double exposed_communication_fraction = 0;

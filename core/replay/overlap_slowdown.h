@@ -1,4 +1,4 @@
-// How much longer computation takes while a collective runs beside it, told from an execution.
+// The factor by which computation takes longer beside a collective, told from an execution.
 //
 // An operation that runs at times alone and at times beside a collective tells it: the same work,
 // both ways. A run is of one kind or the other where the collectives are or are not there for as

@@ -34,7 +34,7 @@ struct SimulatingMethod {
   JobKinds kinds = kNothingSimulated;
 };
 
-// What was computed: by a call of which method, of which kind of job.
+// A computation: the method of its call, and the kind of job.
 struct SimulatedWork {
   std::string_view method;  // of a SimulatingMethod
   Communication communication = Communication::kParameterServers;

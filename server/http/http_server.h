@@ -19,7 +19,7 @@
 
 namespace stepcast::server {
 
-// What a page for people is asked; nothing is checked.
+// A request for a page for people; nothing is checked.
 struct HttpRequest {
   std::string path;   // unescaped, with its slashes, without the query
   std::string query;  // behind the question mark, as the client wrote it

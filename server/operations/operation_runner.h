@@ -34,15 +34,15 @@
 
 namespace stepcast::server {
 
-// What an attempt is part of: a computation that this replica makes alone, or one whose parts it
-// shares with others.
+// The whole that an attempt is part of: a computation that this replica makes alone, or one whose
+// parts it shares with others.
 struct OperationShare {
   std::string operation;
   ShardStore* shards = nullptr;  // null: it makes it alone
   bool helps = false;            // another replica has the operation, and brings its end
 };
 
-// How far an attempt is. Threads: safe.
+// The progress of an attempt. Threads: safe.
 struct AttemptProgress {
   std::atomic<int64_t> done{0};
   std::atomic<int64_t> expected{0};

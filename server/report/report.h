@@ -81,8 +81,8 @@ struct Report {
   std::string data;     // JSON: what the page shows
 };
 
-// What the page shows. Fails as the service did where there is no profile or no prediction; what
-// else could not be had is left out, and the page says why.
+// Collects the data of the page. Fails as the service did where there is no profile or no
+// prediction; what else could not be had is left out, and the page says why.
 absl::StatusOr<Report> CollectReport(ReportSource& source, const ReportRequest& request);
 
 struct ReportPage {

@@ -83,6 +83,61 @@ ReportSubject SubjectOf(std::string_view id) {
   return subject;
 }
 
+// The fields of a query, read one by one into a request.
+class QueryReader {
+ public:
+  explicit QueryReader(ReportRequest& request) : request_(request) {}
+
+  void Read(absl::string_view field) {
+    const std::vector<absl::string_view> both = absl::StrSplit(field, absl::MaxSplits('=', 1));
+    const std::string name(both.front());
+    const std::optional<std::string> value =
+        both.size() < 2 ? std::nullopt : Unescaped({both[1].data(), both[1].size()});
+    const std::string shown = Quoted(value.value_or(both.size() < 2 ? "" : std::string(both[1])));
+    if (!seen_.insert(name).second) {
+      Refuse(name, "is there twice");
+    } else if (name == "workers") {
+      ReadWorkers(value, shown);
+    } else if (name == "bandwidth_bytes_per_second") {
+      double number = 0;
+      if (!value || !absl::SimpleAtod(*value, &number) || !std::isfinite(number))
+        Refuse(name, absl::StrCat(shown, " is not a number"));
+      bandwidth_ = number;
+    } else if (name == "against") {
+      if (value && MayBeId(*value)) {
+        request_.subjects.push_back(SubjectOf(*value));
+      } else {
+        Refuse(name, absl::StrCat(shown, " can be no profile's id"));
+      }
+    } else {
+      Refuse(name, "is unknown; there are workers, bandwidth_bytes_per_second and against");
+    }
+  }
+
+  std::vector<Fault>& faults() { return faults_; }
+  const std::string& workers() const { return workers_; }
+  const std::optional<double>& bandwidth() const { return bandwidth_; }
+
+ private:
+  void ReadWorkers(const std::optional<std::string>& value, const std::string& shown) {
+    request_.worker_counts = value ? CountsIn(*value) : std::vector<int32_t>();
+    workers_ = value.value_or("");
+    if (request_.worker_counts.empty())
+      Refuse("workers",
+             absl::StrCat(shown, " is not a list of at most 64 numbers of workers, from 1 to ",
+                          kMaxWorkers, " each, as 1-16 or 1,2,4"));
+  }
+  void Refuse(std::string field, std::string why) {
+    faults_.push_back({.field = std::move(field), .description = std::move(why)});
+  }
+
+  ReportRequest& request_;
+  std::vector<Fault> faults_;
+  std::set<std::string> seen_;
+  std::optional<double> bandwidth_;
+  std::string workers_ = absl::StrCat("1-", kDefaultMaxWorkers);
+};
+
 }  // namespace
 
 absl::StatusOr<ReportRequest> ReadReportQuery(std::string_view profile_id, std::string_view query) {
@@ -90,45 +145,11 @@ absl::StatusOr<ReportRequest> ReadReportQuery(std::string_view profile_id, std::
     return MakeError(absl::StatusCode::kNotFound, "there is no such page",
                      {.reason = "PAGE_UNKNOWN"});
   ReportRequest request{.subjects = {SubjectOf(profile_id)}, .worker_counts = {}};
-  std::vector<Fault> faults;
-  std::set<std::string> seen;
-  std::optional<double> bandwidth;
-  std::string workers = absl::StrCat("1-", kDefaultMaxWorkers);
-  for (const absl::string_view part : absl::StrSplit(AbslOf(query), '&', absl::SkipEmpty())) {
-    const std::vector<absl::string_view> both = absl::StrSplit(part, absl::MaxSplits('=', 1));
-    const std::string name(both.front());
-    const std::optional<std::string> value =
-        both.size() < 2 ? std::nullopt : Unescaped({both[1].data(), both[1].size()});
-    const std::string shown = Quoted(value.value_or(both.size() < 2 ? "" : std::string(both[1])));
-    if (!seen.insert(name).second) {
-      faults.push_back({.field = name, .description = "is there twice"});
-    } else if (name == "workers") {
-      request.worker_counts = value ? CountsIn(*value) : std::vector<int32_t>();
-      workers = value.value_or("");
-      if (request.worker_counts.empty())
-        faults.push_back({.field = name,
-                          .description = absl::StrCat(
-                              shown, " is not a list of at most 64 numbers of workers, from 1 to ",
-                              kMaxWorkers, " each, as 1-16 or 1,2,4")});
-    } else if (name == "bandwidth_bytes_per_second") {
-      double number = 0;
-      if (!value || !absl::SimpleAtod(*value, &number) || !std::isfinite(number))
-        faults.push_back({.field = name, .description = absl::StrCat(shown, " is not a number")});
-      bandwidth = number;
-    } else if (name == "against") {
-      if (!value || !MayBeId(*value)) {
-        faults.push_back(
-            {.field = name, .description = absl::StrCat(shown, " can be no profile's id")});
-      } else {
-        request.subjects.push_back(SubjectOf(*value));
-      }
-    } else {
-      faults.push_back(
-          {.field = name,
-           .description = "is unknown; there are workers, bandwidth_bytes_per_second and against"});
-    }
-  }
-  if (!faults.empty()) return FaultsError("QUERY_INVALID", std::move(faults));
+  QueryReader fields(request);
+  for (const absl::string_view field : absl::StrSplit(AbslOf(query), '&', absl::SkipEmpty()))
+    fields.Read(field);
+  if (!fields.faults().empty()) return FaultsError("QUERY_INVALID", std::move(fields.faults()));
+  const std::optional<double>& bandwidth = fields.bandwidth();
   request.command = "stepcast report";
   for (ReportSubject& subject : request.subjects) {
     absl::StrAppend(&request.command, " ",
@@ -137,7 +158,7 @@ absl::StatusOr<ReportRequest> ReadReportQuery(std::string_view profile_id, std::
     if (request.subjects.size() > 1)
       subject.label = subject.question.profile().substr(std::string_view("profiles/").size());
   }
-  absl::StrAppend(&request.command, " --workers ", workers);
+  absl::StrAppend(&request.command, " --workers ", fields.workers());
   if (bandwidth)
     absl::StrAppend(&request.command, absl::StrFormat(" --bandwidth %.15gMB/s", *bandwidth / 1e6));
   if (request.worker_counts.empty()) {

@@ -17,7 +17,7 @@
 
 namespace stepcast::server {
 
-// What ran in one step. Times are nanoseconds from the step's start.
+// The operations of one step. Times are nanoseconds from the step's start.
 struct StepTimeline {
   struct Operation {
     int32_t lane = 0;  // of `lanes`

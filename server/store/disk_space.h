@@ -24,7 +24,7 @@ std::optional<DiskSpace> SpaceOf(const std::string& directory);
 // True of the system's error numbers that mean that the disk, or the share of it, is used up.
 bool MeansDiskFull(int error);
 
-// What is full, what to do about it, and what was said.
+// A full disk: where it is, what to do, and what was said.
 struct FullDisk {
   std::string where;  // "the disk of the data directory /var/lib/stepcast", for instance
   std::string todo;   // completes "... is full: "

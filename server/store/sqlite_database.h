@@ -137,7 +137,7 @@ class SqliteDatabase {
   absl::Status Admit(const Purpose& purpose);
   // True if `bytes` more fit, into the log and into the database.
   bool HasRoomFor(int64_t bytes);
-  // What the disk, the log and the database could still take.
+  // The bytes that the disk, the log and the database could still take.
   int64_t Room();
   // After a write: remembers that it was refused for want of room, or that one was not.
   void Note(const Purpose& purpose, const absl::Status& status);

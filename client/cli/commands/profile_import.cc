@@ -216,35 +216,7 @@ class ImportCommand : public Command {
     app->add_option("--variables", variables_,
                     "Lines `NAME BYTES`: the variables of a timeline that a server keeps")
         ->type_name("FILE");
-    app->add_option("--batch-size", batch_size_, "Examples per step of the measurement")
-        ->type_name("N")
-        ->required();
-    app->add_option("--model", model_, "Becomes the profile's model")->type_name("TEXT");
-    AddValueOption<double>(
-        *app, "--step-seconds", "S",
-        "Mean length of a step without PyTorch's profiler, to which times are scaled",
-        [this](double seconds) { step_seconds_ = seconds; });
-    app->add_option("--data-parallel-group", data_parallel_group_,
-                    "The process group in which workers reduce gradients, by its name or "
-                    "description in a trace of PyTorch; all others are inside a worker (default: "
-                    "found by sizes and descriptions)")
-        ->type_name("NAME");
-    AddValueOption<int32_t>(*app, "--tensor-parallel", "N",
-                            "Of a profile of Sailor's, the tensor width whose times are taken "
-                            "(default: the only one there is)",
-                            [this](int32_t width) { tensor_parallel_ = width; });
-    AddValueOption<double>(
-        *app, "--overlap-slowdown", "X",
-        "Of several files: what computation took longer by while a collective ran beside it, 1 to "
-        "100; times are stored without it, and predictions put it back. 1: times as recorded "
-        "(default: what the files tell, if anything)",
-        [this](double slowdown) { overlap_slowdown_ = slowdown; });
-    AddValueOption<double>(
-        *app, "--collective-slowdown", "X",
-        "Of several files: what a collective took longer by while some worker computed, 1 to 100; "
-        "predictions take it out and put it back. 1: times as recorded (default: what the files "
-        "tell, if anything)",
-        [this](double slowdown) { collective_slowdown_ = slowdown; });
+    DeclareMeaning(*app);
     flags_.Declare(*app);
     return app;
   }
@@ -312,6 +284,39 @@ class ImportCommand : public Command {
   }
 
  private:
+  // The flags that say what the times of the files mean.
+  void DeclareMeaning(CLI::App& app) {
+    app.add_option("--batch-size", batch_size_, "Examples per step of the measurement")
+        ->type_name("N")
+        ->required();
+    app.add_option("--model", model_, "Becomes the profile's model")->type_name("TEXT");
+    AddValueOption<double>(
+        app, "--step-seconds", "S",
+        "Mean length of a step without PyTorch's profiler, to which times are scaled",
+        [this](double seconds) { step_seconds_ = seconds; });
+    app.add_option("--data-parallel-group", data_parallel_group_,
+                   "The process group in which workers reduce gradients, by its name or "
+                   "description in a trace of PyTorch; all others are inside a worker (default: "
+                   "found by sizes and descriptions)")
+        ->type_name("NAME");
+    AddValueOption<int32_t>(app, "--tensor-parallel", "N",
+                            "Of a profile of Sailor's, the tensor width whose times are taken "
+                            "(default: the only one there is)",
+                            [this](int32_t width) { tensor_parallel_ = width; });
+    AddValueOption<double>(
+        app, "--overlap-slowdown", "X",
+        "Of several files: what computation took longer by while a collective ran beside it, 1 to "
+        "100; times are stored without it, and predictions put it back. 1: times as recorded "
+        "(default: what the files tell, if anything)",
+        [this](double slowdown) { overlap_slowdown_ = slowdown; });
+    AddValueOption<double>(
+        app, "--collective-slowdown", "X",
+        "Of several files: what a collective took longer by while some worker computed, 1 to 100; "
+        "predictions take it out and put it back. 1: times as recorded (default: what the files "
+        "tell, if anything)",
+        [this](double slowdown) { collective_slowdown_ = slowdown; });
+  }
+
   // Slower than any import of a trace, also of one that is compressed twenty times.
   static constexpr int64_t kBytesASecond = 1'000'000;
   // Of a pipe, whose size nobody knows: what a server takes at most by default.

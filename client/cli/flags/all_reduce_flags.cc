@@ -64,9 +64,15 @@ absl::StatusOr<int64_t> ParseBucketCapMb(const std::string& text) {
 }  // namespace
 
 void ScenarioFlags::DeclareCollectives(CLI::App& app) {
-  const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
-  const auto parse_seconds = [](const std::string& text) { return ParseSeconds(text); };
   std::vector<CLI::Option*> options;
+  DeclareCollectiveTimes(app, options);
+  DeclareFusion(app, options);
+  DeclareSlowdowns(app, options);
+  for (CLI::Option* option : options) option->group(kAllReduceGroup);
+}
+
+void ScenarioFlags::DeclareCollectiveTimes(CLI::App& app, std::vector<CLI::Option*>& options) {
+  const auto parse_seconds = [](const std::string& text) { return ParseSeconds(text); };
   options.push_back(app.add_flag_function(
       "--all-reduce",
       [this](int64_t) {
@@ -117,6 +123,11 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   options.push_back(
       AddParsedOption(app, "--launch", "TIME", "Launch delay of each collective", parse_seconds,
                       [this](double seconds) { collectives().set_launch_seconds(seconds); }));
+}
+
+void ScenarioFlags::DeclareFusion(CLI::App& app, std::vector<CLI::Option*>& options) {
+  const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
+  const auto parse_seconds = [](const std::string& text) { return ParseSeconds(text); };
   const auto set_cap = [this](std::optional<int64_t> bytes) {
     if (bytes.has_value()) {
       collectives().mutable_buckets()->set_cap_bytes(*bytes);
@@ -156,6 +167,10 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       "ByteScheduler does (its own default: 16MB, with --partition 4MB)",
       parse_bytes,
       [this](int64_t bytes) { collectives().mutable_byte_scheduler()->set_credit_bytes(bytes); }));
+}
+
+void ScenarioFlags::DeclareSlowdowns(CLI::App& app, std::vector<CLI::Option*>& options) {
+  const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
   options.push_back(AddValueOption<int32_t>(
       app, "--concurrent", "N",
       "Collectives that run at once, with --algorithm gloo or measured ones (default 1, of a "
@@ -211,7 +226,6 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       "With --contention: threads of every collective; needed but in tune, where NCCL's rule gives "
       "them",
       [this](int32_t threads) { collectives().set_threads(threads); }));
-  for (CLI::Option* option : options) option->group(kAllReduceGroup);
 }
 
 void ScenarioFlags::CheckFusion(const CLI::App& app) {

@@ -21,6 +21,7 @@ class App;
 namespace stepcast::client {
 
 inline constexpr char kAllReduceGroup[] = "All-reduce (default: as recorded)";
+inline constexpr char kScenarioGroup[] = "Scenario (default: as recorded)";
 
 class ScenarioFlags {
  public:
@@ -64,6 +65,7 @@ class ScenarioFlags {
   // REQUIRES: declared before all other flags, which replace what the file says.
   void DeclareFile(CLI::App& app);
   void DeclareLinks(CLI::App& app);
+  void DeclareSharing(CLI::App& app);
   void DeclareMultiplexing(CLI::App& app);
   void DeclareWorkers(CLI::App& app, Offsets offsets);
   void DeclareOrder(CLI::App& app);
@@ -71,6 +73,10 @@ class ScenarioFlags {
   std::string ClusterText() const;
 
   void DeclareCollectives(CLI::App& app);
+  // Each adds its options: what a collective takes, how gradients are fused, and all else.
+  void DeclareCollectiveTimes(CLI::App& app, std::vector<CLI::Option*>& options);
+  void DeclareFusion(CLI::App& app, std::vector<CLI::Option*>& options);
+  void DeclareSlowdowns(CLI::App& app, std::vector<CLI::Option*>& options);
   // Throws CLI::ValidationError where flags of both kinds of job were given.
   void CheckKind(const CLI::App& app) const;
   // Throws the same where gradients would be fused in two ways.

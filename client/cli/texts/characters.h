@@ -22,7 +22,7 @@ class Escaper {
  public:
   // The next part of the text, but for a character that it does not end.
   std::string Next(std::string_view part);
-  // What the last part did not end.
+  // The begin of a character that the last part did not end.
   std::string Rest();
 
  private:

@@ -40,9 +40,9 @@ std::string MemoryText(const Predictions& predictions);
 // The table of time and money; empty where no plan was asked about.
 std::string ForecastText(const Predictions& predictions);
 
-// What was assumed, each once: a line of the kind of job, where it is not the recorded one, and one
-// of all else, `assumed: latency 25us (--latency), ...`, with the flags that say it. Empty:
-// nothing.
+// The values that were assumed, each once: a line of the kind of job, where it is not the recorded
+// one, and one of all else, `assumed: latency 25us (--latency), ...`, with the flags that say it.
+// Empty: nothing.
 std::string AssumptionsText(const Predictions& predictions);
 // A line where something else may well be better than what was chosen; else empty. The loss is a
 // share of what is sought.

@@ -24,7 +24,7 @@ struct ClockRepairs {
   int64_t most_clamped_ns = 0;
 };
 
-// What a repaired step was before.
+// A repaired step as it was before.
 struct RepairedStep {
   int64_t begin_ns = 0;            // its origin, on the worker's clock
   std::vector<int64_t> shifts_ns;  // by server: added to its clock's times
