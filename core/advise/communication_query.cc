@@ -140,12 +140,8 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
   std::vector<std::pair<std::string, ScenarioDraft>> asked;
   if (draft.worker_counts.empty()) {
     asked.emplace_back("scenario.workers", base);
-    // A list with an entry a worker says how many there are.
-    if (draft.scenario.start_offsets_ns.empty() && draft.scenario.worker_groups.empty()) {
-      int32_t& workers = asked.back().second.workers.emplace(
-          draft.scenario.workers.value_or(kDefaultTunedWorkers));
-      if (workers == 0) workers = kDefaultTunedWorkers;
-    }
+    if (base.workers.value_or(0) == 0)
+      asked.back().second.workers = WorkersByLists(base).value_or(kDefaultTunedWorkers);
   } else {
     ScenarioDraft varied = WithVariedWorkers(base, "worker_counts say how many there are", faults);
     for (size_t i = 0; i < draft.worker_counts.size(); ++i) {

@@ -26,9 +26,15 @@ constexpr double kMore = 1 + 1e-9;
 
 class StrategyAdviser {
  public:
+  // `known`: of the profile, which is asked about as it is.
   StrategyAdviser(const Profile& profile, const StrategyQuery& query, StopCheck stop,
                   const Executor& executor, const KnownRuns& known)
-      : recorded_(profile), query_(query), stop_(stop), executor_(executor), known_(known) {}
+      : asked_(profile),
+        recorded_(query.job.has_value() ? *query.job : profile),
+        query_(query),
+        stop_(stop),
+        executor_(executor),
+        known_(known) {}
 
   absl::StatusOr<StrategyAnswer> Advise() && {
     answer_.shortcuts = query_.shortcuts;
@@ -56,8 +62,9 @@ class StrategyAdviser {
   }
 
   absl::Status SimulateAsRecorded() {
-    PointSet points(recorded_, query_.options, known_);
-    const absl::StatusOr<size_t> index = points.AddAlone(query_.scenario, stop_);
+    PointSet points(asked_, query_.options, known_);
+    const absl::StatusOr<size_t> index =
+        points.AddAlone(query_.asked.has_value() ? *query_.asked : query_.scenario, stop_);
     if (!index.ok()) return index.status();
     if (absl::Status status = points.RunAll(stop_, executor_); !status.ok()) return status;
     answer_.as_recorded = points.Summarize(*index);
@@ -221,11 +228,16 @@ class StrategyAdviser {
     Judged best{found.strategy, *std::move(full), found.is_chains_best};
     for (const auto& [name, baseline] : baselines)
       Compare(name, baseline.prediction, baseline.runs);
+    // To parameter servers every tensor goes by itself as it was recorded, unless parts are asked
+    // for, in whose place a strategy has its own.
+    const bool has_servers = query_.scenario.has_servers();
+    const bool has_parts = has_servers && query_.scenario.servers().partition_bytes > 0;
+    if (has_parts && plan_->pass == MemoryPass::kNone)
+      Compare("AS_RECORDED", answer_.as_recorded, base_runs_);
     const Strategy alone = NothingFused(plan_->profile);
     const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
     if (unfused.ok()) {
-      // To parameter servers every tensor goes by itself as it was recorded.
-      CompareFull(query_.scenario.has_servers() ? "AS_RECORDED" : "NO_FUSION", *unfused, false);
+      CompareFull(has_servers && !has_parts ? "AS_RECORDED" : "NO_FUSION", *unfused, false);
     } else if (!IsLeftOut(unfused.status())) {
       return unfused.status();
     }
@@ -329,7 +341,8 @@ class StrategyAdviser {
     }
   }
 
-  const Profile& recorded_;
+  const Profile& asked_;
+  const Profile& recorded_;  // as a job that strategies are written for
   const StrategyQuery& query_;
   const StopCheck stop_;
   const Executor& executor_;
@@ -346,8 +359,6 @@ class StrategyAdviser {
 absl::StatusOr<StrategyAnswer> OptimizeJob(const Profile& profile, const StrategyQuery& query,
                                            StopCheck stop, const Executor& executor,
                                            const KnownRuns& known) {
-  if (query.job.has_value())
-    return StrategyAdviser(*query.job, query, stop, executor, {.counter = known.counter}).Advise();
   return StrategyAdviser(profile, query, stop, executor, known).Advise();
 }
 

@@ -314,6 +314,7 @@ class StrategyWriter {
   Scenario ScenarioOf(const ProfileDraft& draft) const {
     if (!scenario_.has_servers()) return WithFusion(scenario_, Fusion{}, 0);
     Scenario scenario = scenario_;
+    scenario.servers().partition_bytes = 0;  // parts are the strategy's
     if (strategy_.by_layer) {
       scenario.servers().transfer_order = TransferOrder::kExplicit;
       scenario.servers().transfer_priorities = RanksByLayer(draft);

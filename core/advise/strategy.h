@@ -58,7 +58,8 @@ absl::Status CheckParameters(const Profile& profile);
 
 struct AppliedStrategy {
   Profile profile;
-  Scenario scenario;  // collectives as they stand in the profile; ranks of explicit orders
+  // Collectives as they stand in the profile; ranks of explicit orders; no other parts.
+  Scenario scenario;
 };
 
 // The job with a strategy. Fused operations stand where the last of them stood and have its name; a

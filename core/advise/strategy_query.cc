@@ -17,6 +17,7 @@
 #include "core/model/batch_growth.h"
 #include "core/model/fault_list.h"
 #include "core/model/job_change.h"
+#include "core/model/scenario_edits.h"
 #include "core/predict/request_faults.h"
 #include "core/predict/throughput.h"
 
@@ -153,6 +154,10 @@ void ResolveHalfBatch(const Profile& profile, std::optional<double> share, const
   query.half_batch_told = absl::StrCat("half a batch, by operation: ", growth.told);
 }
 
+double DefaultCopies(const Profile& profile) {
+  return profile.has_collectives() ? kParameterCopies : kParameterCopiesBesideServers;
+}
+
 void ResolveMemory(const Profile& profile, const OperationIndex& index,
                    const StrategyDraft::Memory& draft, StrategyQuery& query,
                    RequestFaults& faults) {
@@ -160,8 +165,7 @@ void ResolveMemory(const Profile& profile, const OperationIndex& index,
     query.memory = ModelOf(profile, index, draft.kept_outputs, faults);
     query.memory_is_requests = true;
   }
-  const double copies = draft.parameter_copies.value_or(
-      profile.has_collectives() ? kParameterCopies : kParameterCopiesBesideServers);
+  const double copies = draft.parameter_copies.value_or(DefaultCopies(profile));
   if (!(copies >= 1) || copies > 100)
     faults.Add("memory.parameter_copies", absl::StrCat(copies, " is not from 1 to 100"));
   if (query.memory.has_value()) query.memory->parameter_copies = copies;
@@ -207,10 +211,8 @@ absl::Status ResolveServers(const Profile& profile, const StrategyDraft& draft,
                "the whole job");
   }
   ScenarioDraft scenario = draft.scenario;
-  // A list with an entry a worker says how many there are.
-  if (scenario.workers.value_or(0) == 0 && scenario.start_offsets_ns.empty() &&
-      scenario.worker_groups.empty())
-    scenario.workers = kDefaultTunedWorkers;
+  if (scenario.workers.value_or(0) == 0)
+    scenario.workers = WorkersByLists(scenario).value_or(kDefaultTunedWorkers);
   absl::StatusOr<ThroughputQuery> throughput =
       ResolveThroughput(profile, {.scenario = scenario, .options = draft.options}, {});
   for (Fault& fault : DetailsOf(throughput.status()).faults)
@@ -224,9 +226,30 @@ absl::Status ResolveServers(const Profile& profile, const StrategyDraft& draft,
   absl::StatusOr<ServerProfile> moved = ServerProfileOf(profile, query.scenario, NeverStop);
   if (!moved.ok()) return moved.status();
   query.job = std::move(moved->profile);
-  query.scenario = std::move(moved->scenario);
+  query.asked = std::exchange(query.scenario, std::move(moved->scenario));
   sources = std::move(moved->sources);
   return absl::OkStatus();
+}
+
+// By operation of another job, what is known of its source.
+std::vector<double> BySource(const std::vector<double>& known,
+                             const std::vector<int32_t>& sources) {
+  std::vector<double> shares;
+  shares.reserve(sources.size());
+  for (const int32_t source : sources) shares.push_back(known[Index(source)]);
+  return shares;
+}
+
+// Servers that sum what was all-reduced have a step that begins with its backward pass, and an
+// update of each gradient: its computations are not the profile's.
+void RefuseOfSums(const StrategyDraft& draft, RequestFaults& faults) {
+  constexpr char kWhy[] =
+      "given, and servers sum what was all-reduced (--summed), whose step is written anew: ask "
+      "with servers that do not sum (--sync)";
+  faults.AddIf(draft.fused_share.has_value(), "fused_share", kWhy);
+  faults.AddIf(!draft.fused_costs.empty(), "fused_costs", kWhy);
+  faults.AddIf(draft.memory.has_value() && draft.memory->budget_bytes.value_or(0) > 0,
+               "memory.budget_bytes", kWhy);
 }
 
 }  // namespace
@@ -255,7 +278,11 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
   for (Fault& fault : DetailsOf(resolved).faults)
     faults.Add(std::move(fault.field), std::move(fault.description));
   const OperationIndex index = IndexOf(job);
-  query.fused_costs = ResolveCosts(job, index, draft, limits, faults);
+  if (query.job.has_value() && query.scenario.sums()) {
+    RefuseOfSums(draft, faults);
+  } else {
+    query.fused_costs = ResolveCosts(job, index, draft, limits, faults);
+  }
   query.fused_share = draft.fused_share;
   if (draft.fused_share.has_value() && (!(*draft.fused_share > 0) || *draft.fused_share > 1)) {
     faults.Add("fused_share", absl::StrCat(*draft.fused_share, " is not above 0 and at most 1"));
@@ -267,17 +294,13 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
                absl::StrCat(query.max_partitions, " is not from 1 to ", kMaxPartitions));
   }
   if (auto kept_bytes = KeptBytesOf(job); kept_bytes.has_value())
-    query.memory = MemoryModel{.kept_bytes = *std::move(kept_bytes)};
+    query.memory =
+        MemoryModel{.kept_bytes = *std::move(kept_bytes), .parameter_copies = DefaultCopies(job)};
   if (draft.memory.has_value()) ResolveMemory(job, index, *draft.memory, query, faults);
   ResolveHalfBatch(profile,
                    draft.memory.has_value() ? draft.memory->half_batch_share : std::nullopt, second,
                    query, faults);
-  if (query.job.has_value()) {
-    std::vector<double> of_job;
-    of_job.reserve(sources.size());
-    for (const int32_t source : sources) of_job.push_back(query.half_batch_shares[Index(source)]);
-    query.half_batch_shares = std::move(of_job);
-  }
+  if (query.job.has_value()) query.half_batch_shares = BySource(query.half_batch_shares, sources);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   if (!resolved.ok()) return resolved;

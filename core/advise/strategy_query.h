@@ -54,10 +54,11 @@ struct StrategyDraft {
 };
 
 struct StrategyQuery {
-  // The job, where the scenario makes one with parameter servers of a profile with all-reduces;
-  // none: the profile itself.
+  // The job and its scenario, where the one asked for makes one with parameter servers of a profile
+  // with all-reduces; none: the profile itself.
   std::optional<Profile> job;
   Scenario scenario;
+  std::optional<Scenario> asked;  // with `job`: for the profile, as it was asked for
   SimulationOptions options;
   std::vector<FusedCost> fused_costs;
   std::optional<double> fused_share;

@@ -38,7 +38,7 @@ std::string ReasonText(const StrategyQuery& query, MemoryPass pass, const Strate
         answer.memory->before.bytes() / kGigabyte, answer.memory->after.bytes() / kGigabyte,
         static_cast<double>(*query.memory_budget_bytes) / kGigabyte);
   } else if (answer.keeps_as_recorded) {
-    return "no difference: nothing that was found is faster than what there is";
+    return "no difference: nothing that was found is known to be faster than what there is";
   }
   std::vector<std::string> what;
   if (!answer.fused.empty()) {

@@ -31,8 +31,14 @@ class ProfileWriter {
   absl::StatusOr<ServerProfile> Write() && {
     ProfileDraft draft = profile_.content();
     draft.operations.clear();
-    draft.buckets.reset();
+    // What compression left of a gradient stays known.
+    if (draft.buckets.has_value() && draft.buckets->sent_share != 1) {
+      draft.buckets = RecordedBuckets{.rule = Buckets{}, .sent_share = draft.buckets->sent_share};
+    } else {
+      draft.buckets.reset();
+    }
     draft.recording.reset();
+    for (const Operation& operation : profile_.operations()) names_.insert(operation.name);
     draft.parameter_servers = scenario_.server_count();
     for (const PlannedOperation& planned : step_.plan) {
       if (planned.kind != Collective::kUnspecified)
@@ -48,7 +54,7 @@ class ProfileWriter {
     scenario.servers().transfer_priorities = std::move(ranks_);
     absl::StatusOr<Profile> written = Profile::Create(std::move(draft));
     if (!written.ok()) return written.status();
-    return ServerProfile{.profile = *std::move(written),
+    return ServerProfile{.profile = written->WithChange(profile_.change()),
                          .scenario = std::move(scenario),
                          .sources = std::move(sources_)};
   }
@@ -64,13 +70,15 @@ class ProfileWriter {
   static std::string Unused(std::unordered_set<std::string>& names, const std::string& wanted) {
     std::string name = wanted;
     for (int again = 2; !names.insert(name).second; ++again)
-      name = absl::StrCat(wanted, "#", again);
+      name = absl::StrCat(wanted.substr(0, kMostOfName), "#", again);
     return name;
   }
 
   int32_t Add(const PlannedOperation& planned, Operation operation, int32_t duration_of,
               ProfileDraft& draft) {
-    operation.name = Unused(names_, operation.name);
+    // The first that is made of an operation has its name.
+    if (operation.name != SourceOf(planned).name || !named_.insert(planned.source).second)
+      operation.name = Unused(names_, operation.name);
     const auto at = static_cast<int32_t>(draft.operations.size());
     draft.operations.push_back(std::move(operation));
     sources_.push_back(planned.source);
@@ -91,7 +99,7 @@ class ProfileWriter {
   int32_t AddPull(const PlannedOperation& planned, ProfileDraft& draft) {
     Operation pull = Transfer(planned, Resource::kDownlink);
     const auto rank = scenario_.servers().transfer_priorities.find(pull.name);
-    pull.name = absl::StrCat("pull/", pull.name);
+    pull.name = absl::StrCat("pull/", pull.name.substr(0, kMostOfName));
     const int32_t at = Add(planned, std::move(pull), kNoTime, draft);
     if (rank != scenario_.servers().transfer_priorities.end())
       ranks_.emplace(draft.operations.back().name, rank->second);
@@ -161,6 +169,8 @@ class ProfileWriter {
   }
 
   static constexpr int32_t kNoTime = -1;
+  // Bytes of a name that others are made of, which are not to be over the limit of names.
+  static constexpr size_t kMostOfName = 480;
 
   const Profile& profile_;
   const Scenario& scenario_;
@@ -171,6 +181,7 @@ class ProfileWriter {
   std::map<int32_t, std::vector<int32_t>> arrives_;  // likewise: the downloads it waits for besides
   std::map<int32_t, std::string> parameters_;        // by operation of the profile
   std::unordered_set<std::string> names_;
+  std::unordered_set<int32_t> named_;  // operations of the profile whose names are given away
   std::unordered_set<std::string> parameter_names_;
   std::map<std::string, int32_t> ranks_;  // by name of the new profile
   // By operation of the new profile:

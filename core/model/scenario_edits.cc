@@ -111,6 +111,16 @@ bool AsksForCollectives(const Profile& profile, const ScenarioDraft& draft) {
           (profile.has_collectives() || draft.pipeline.has_value()));
 }
 
+std::optional<int32_t> WorkersByLists(const ScenarioDraft& draft) {
+  int64_t workers = static_cast<int64_t>(draft.start_offsets_ns.size());
+  if (!draft.worker_groups.empty()) {
+    workers = 0;
+    for (const WorkerGroup& group : draft.worker_groups) workers += group.count;
+  }
+  if (workers == 0) return std::nullopt;
+  return static_cast<int32_t>(std::clamp<int64_t>(workers, INT32_MIN, INT32_MAX));
+}
+
 std::string WhyNotAccumulated(const Profile& profile, const ScenarioDraft& draft) {
   if (draft.pipeline.has_value()) return ", and a pipeline, whose micro_batches add up already";
   if (!AsksForCollectives(profile, draft))

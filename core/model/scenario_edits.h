@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/model/profile.h"
@@ -24,6 +25,10 @@ Scenario WithLinkRates(Scenario scenario, LinkPlace place, double factor);
 inline Scenario AtHalfTheRate(const Scenario& scenario) {
   return WithLinkRates(scenario, LinkPlace::kBetweenNodes, 0.5);
 }
+
+// The number of workers that lists with an entry for each, or for some, come to; none: there are no
+// lists.
+std::optional<int32_t> WorkersByLists(const ScenarioDraft& draft);
 
 // The scenario with gradients fused so. Of this and the next three: REQUIRES: workers meet in
 // collectives.

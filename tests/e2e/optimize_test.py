@@ -376,12 +376,15 @@ class OptimizeServersTest(ServerTest):
         for how in ({"synchronization": "SUMMED"}, {"synchronization": "SYNCHRONOUS"}, {}):
             with self.subTest(how=how):
                 scenario = {"workers": 3, "parameter_servers": {"servers": 4, **how}, "bandwidth_bytes_per_second": 1e9}
-                reply = self.optimized(profile=training(), scenario=scenario)
-                asked = {"inline_profile": training(), "scenario": scenario, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 40, "replications": 2}}
+                job = training()
+                for each in job["operations"]:
+                    each.update({"parameter": each["name"]} if "collective" in each else {})
+                reply = self.optimized(profile=job, scenario=scenario)
+                asked = {"inline_profile": job, "scenario": scenario, "options": {"step_variation": "AS_RECORDED", "steps_per_worker": 40, "replications": 2}}
                 [predicted] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), asked)).predictions
                 self.assertEqual(reply.as_recorded.steps_per_second, predicted.steps_per_second)
                 self.assertIn("BYTEPS", {row.name for row in reply.compared})
-                gradients = {each["name"] for each in training()["operations"] if each.get("collective") == "ALL_REDUCE"}
+                gradients = {each["name"] for each in job["operations"] if each.get("collective") == "ALL_REDUCE"}
                 self.assertLessEqual({name for group in reply.strategy.tensors for name in group.operations}, gradients)
                 self.assertIn("parameter servers", reply.no_bound_because)
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace stepcast::client {
@@ -234,9 +235,11 @@ std::string FieldText(std::string_view path, const TypedFlags& typed) {
   std::string text(found->flag);
   std::string_view rest = found->rest;
   if (const size_t close = rest.find(']'); !rest.empty() && rest.front() == '[') {
+    // The key of a map is a name.
+    const std::string key(rest.substr(1, close - 1));
     int64_t index = 0;
-    for (const char c : rest.substr(1, close - 1)) index = 10 * index + (c - '0');
-    absl::StrAppend(&text, ", number ", index + 1);
+    absl::StrAppend(&text, ", ",
+                    absl::SimpleAtoi(key, &index) ? absl::StrCat("number ", index + 1) : key);
     rest = close == std::string_view::npos ? std::string_view() : rest.substr(close + 1);
   }
   if (!rest.empty()) absl::StrAppend(&text, " (", std::string(rest.substr(1)), ")");

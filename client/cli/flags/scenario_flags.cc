@@ -238,15 +238,15 @@ void ScenarioFlags::CheckKind(const CLI::App& app) const {
     const std::string of_servers = FirstTyped(app, [](const CLI::Option& option) {
       return absl::c_linear_search(kServersFlags, option.get_name());
     });
-    throw CLI::ValidationError(
-        FirstTyped(app,
-                   [](const CLI::Option& option) { return option.get_group() == kAllReduceGroup; }),
-        absl::StrCat("is of jobs with all-reduces, and ",
-                     of_servers.empty() ? "the scenario's file" : of_servers,
-                     " of those with parameter servers: which of both?"));
+    const std::string of_collectives = FirstTyped(
+        app, [](const CLI::Option& option) { return option.get_group() == kAllReduceGroup; });
+    throw CLI::ValidationError(of_collectives.empty() ? "--scenario" : of_collectives,
+                               absl::StrCat("is of jobs with all-reduces, and ",
+                                            of_servers.empty() ? "the scenario's file" : of_servers,
+                                            " of those with parameter servers: which of both?"));
   }
   CheckFusion(app);
-  if (scenario_.all_reduce().has_buckets() && scenario_.all_reduce().buckets().cap_bytes() == 0)
+  if (app.count("--first-bucket") > 0 && scenario_.all_reduce().buckets().cap_bytes() == 0)
     throw CLI::ValidationError("--first-bucket", "needs --bucket-cap");
 }
 

@@ -480,6 +480,32 @@ TEST(ServerStrategiesTest, RanksOfAJobOfAllReducesAreThoseOfItsGradients) {
   EXPECT_EQ(answer->as_recorded.steps_per_second, StepsPerSecond(profile, draft));
 }
 
+// Parts that are asked for are of the job as it is; a strategy has its own.
+TEST(ServerStrategiesTest, PartsOfTheScenarioAreOfTheJobAsItIs) {
+  const Profile profile =
+      BuildZooProfile("resnet18_cifar", {.batch_size = 32,
+                                         .platform = {.bandwidth_bytes_per_second = 1.25e9},
+                                         .communication = ZooCommunication::kAllReduce})
+          .value();
+  StrategyDraft draft = DraftOf(2, 3, Synchronization::kSummed, 0);
+  draft.scenario.servers().partition_bytes = 1'000'000;
+  const absl::StatusOr<StrategyQuery> query = ResolveStrategies(profile, draft);
+  ASSERT_TRUE(query.ok()) << query.status();
+  const absl::StatusOr<StrategyAnswer> answer = OptimizeJob(profile, *query, NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->as_recorded.steps_per_second, StepsPerSecond(profile, draft));
+  EXPECT_EQ(answer->as_recorded.scenario.servers().partition_bytes, 1'000'000);
+  ASSERT_NE(Compared(*answer, "AS_RECORDED"), nullptr);
+  ASSERT_NE(Compared(*answer, "BYTEPS"), nullptr);
+  const ComparedStrategy* const whole = Compared(*answer, "NO_FUSION");
+  ASSERT_NE(whole, nullptr);
+  draft.scenario.servers().partition_bytes.reset();
+  EXPECT_NEAR(1 / whole->step_seconds, StepsPerSecond(profile, draft), 1e-9);
+  if (!answer->keeps_as_recorded) {
+    EXPECT_EQ(answer->prediction.scenario.servers().partition_bytes, 0);
+  }
+}
+
 TEST(ServerStrategiesTest, ByLayerWhatTheFirstLayerNeedsGoesFirstThereAndBack) {
   LayeredJob job{.forward_ns = {{1000, 1000, 1000}}, .backward_ns = {{1000, 1000, 1000}}};
   for (int32_t layer = 0; layer < 3; ++layer) {
@@ -602,6 +628,50 @@ TEST(ServerStrategiesTest, HalfABatchIsDoneTwiceBetweenDownloadsAndUploads) {
   draft.scenario.bandwidth_bytes_per_second = 1e15;
   EXPECT_NEAR(StepsPerSecond(plan->profile, draft), StepsPerSecond(profile, draft),
               1e-3 * StepsPerSecond(profile, draft));
+}
+
+// The computations of a step whose servers sum what was all-reduced are not the profile's.
+TEST(ResolveServerStrategiesTest, SumsOfAllReducesTakeNeitherFusionNorABudget) {
+  const Profile profile =
+      BuildZooProfile("resnet18_cifar", {.batch_size = 32,
+                                         .platform = {.bandwidth_bytes_per_second = 1.25e9},
+                                         .communication = ZooCommunication::kAllReduce})
+          .value();
+  StrategyDraft draft = DraftOf(2, 1, Synchronization::kSummed, 0);
+  draft.fused_share = 0.8;
+  draft.fused_costs = {{.operations = {"a", "b"}, .seconds = 1}};
+  draft.memory.emplace().budget_bytes = 1'000'000'000;
+  std::vector<std::string> fields;
+  for (const Fault& fault : DetailsOf(ResolveStrategies(profile, draft).status()).faults) {
+    fields.push_back(fault.field);
+    EXPECT_THAT(fault.description, HasSubstr("--sync"));
+  }
+  EXPECT_THAT(fields, ElementsAre("fused_share", "fused_costs", "memory.budget_bytes"));
+  draft = DraftOf(2, 1, Synchronization::kSynchronous, 0);
+  draft.fused_share = 0.8;
+  draft.memory.emplace().budget_bytes = 1'000'000'000;
+  const absl::StatusOr<StrategyQuery> query = ResolveStrategies(profile, draft);
+  ASSERT_TRUE(query.ok()) << query.status();
+  // Copies of parameters are those beside servers, with and without a word on memory.
+  EXPECT_EQ(query->memory->parameter_copies, 2);
+  draft.memory.reset();
+  EXPECT_EQ(ResolveStrategies(profile, draft)->memory->parameter_copies, 2);
+}
+
+TEST(ResolveServerStrategiesTest, ListsSayHowManyWorkersThereAre) {
+  const Profile profile =
+      BuildZooProfile("alexnet",
+                      {.batch_size = 32, .platform = {.bandwidth_bytes_per_second = 1.25e9}})
+          .value();
+  StrategyDraft draft;
+  draft.scenario.worker_groups = {{.count = 2, .compute_speed_factor = 1},
+                                  {.count = 1, .compute_speed_factor = 0.5}};
+  EXPECT_EQ(ResolveStrategies(profile, draft)->scenario.workers, 3);
+  draft.scenario.worker_groups.clear();
+  draft.scenario.start_offsets_ns = {0, 5, 7, 9};
+  EXPECT_EQ(ResolveStrategies(profile, draft)->scenario.workers, 4);
+  draft.scenario.start_offsets_ns.clear();
+  EXPECT_EQ(ResolveStrategies(profile, draft)->scenario.workers, 8);
 }
 
 TEST(ResolveServerStrategiesTest, EveryFaultIsNamed) {

@@ -348,6 +348,41 @@ TEST(ServerProfileTest, HasTheProgramThatTheAllReducesHaveOnServers) {
   }
 }
 
+// What the user named keeps its name; what is new gets another, within the limit of names.
+TEST(ServerProfileTest, NamesOfTheProfileStay) {
+  Random random({1, 59});
+  ProfileDraft draft = AllReduced(RandomLayers(random), 700).content();
+  std::vector<std::string> names;
+  Operation* gradient = nullptr;
+  for (Operation& operation : draft.operations) {
+    if (operation.resource != Resource::kCollective) continue;
+    operation.parameter = operation.name;
+    gradient = &operation;
+  }
+  ASSERT_NE(gradient, nullptr);
+  gradient->name = std::string(512, 'g');
+  draft.operations.front().name = "pull/" + std::string(480, 'g');
+  for (const Operation& operation : draft.operations) names.push_back(operation.name);
+  const Profile profile = Profile::Create(std::move(draft)).value();
+  for (const Synchronization meeting : {Synchronization::kSummed, Synchronization::kSynchronous}) {
+    ParameterServersDraft how{.servers = 1};
+    how.synchronization = meeting;
+    const Scenario scenario = Resolved(profile, {.workers = 2, .communication = how});
+    const absl::StatusOr<ServerProfile> written = ServerProfileOf(profile, scenario, NeverStop);
+    ASSERT_TRUE(written.ok()) << written.status();
+    for (size_t i = 0; i < names.size(); ++i) {
+      // An optimizer of all gradients becomes an update of each, of which the first has its name.
+      const auto& made = written->profile.operations();
+      const auto found = std::find_if(made.begin(), made.end(), [&](const Operation& operation) {
+        return operation.name == names[i];
+      });
+      ASSERT_NE(found, made.end()) << names[i];
+      EXPECT_EQ(written->sources[static_cast<size_t>(found - made.begin())],
+                static_cast<int32_t>(i));
+    }
+  }
+}
+
 // The update of each gradient follows its download, on the worker.
 TEST(SummedServersTest, TheOptimizerOfAllGradientsBecomesAnUpdateOfEach) {
   const std::vector<Layer> layers = {{.forward_ns = 1000, .backward_ns = 500, .bytes = 100},
