@@ -500,7 +500,7 @@ TEST(ServerStrategiesTest, PartsOfTheScenarioAreOfTheJobAsItIs) {
   const ComparedStrategy* const whole = Compared(*answer, "NO_FUSION");
   ASSERT_NE(whole, nullptr);
   draft.scenario.servers().partition_bytes.reset();
-  EXPECT_NEAR(1 / whole->step_seconds, StepsPerSecond(profile, draft), 1e-9);
+  EXPECT_NEAR(2 / whole->step_seconds, StepsPerSecond(profile, draft), 1e-9);  // two workers
   if (!answer->keeps_as_recorded) {
     EXPECT_EQ(answer->prediction.scenario.servers().partition_bytes, 0);
   }

@@ -158,6 +158,8 @@ TEST(FlagNamesTest, AnEntryOfAListIsNumbered) {
   EXPECT_EQ(FieldText("worker_counts[2]", {"--workers"}), "--workers, number 3");
   EXPECT_EQ(FieldText("scenario.worker_groups[0].count", {"--worker-group"}),
             "--worker-group, number 1 (count)");
+  EXPECT_EQ(FieldText("scenario.parameter_servers.transfer_priorities[pull/a 0]", {"--priorities"}),
+            "--priorities, pull/a 0");
   EXPECT_EQ(FieldText("header.pytorch.batch_size", {"--batch-size"}), "--batch-size");
 }
 
