@@ -14,7 +14,7 @@ namespace {
 constexpr double kNoneSaved = -std::numeric_limits<double>::infinity();
 // Below a tick, savings are equal.
 constexpr double kHardlyMore = 1e-12;
-// Of the ways that are kept: with more the search would no longer be exact.
+// The most ways that are kept: beyond, the search is no longer exact.
 constexpr size_t kMaxFront = 256;
 
 }  // namespace
@@ -133,7 +133,7 @@ class StepChain::BestSearch {
     }
   }
 
-  // Those that no other one is as good as in both.
+  // Keeps the ways that no other one is as good as in both, time saved and end.
   void KeepBest(int32_t until, std::map<int32_t, std::vector<Way>>& reached) {
     for (auto& [last, ways] : reached) {
       std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {

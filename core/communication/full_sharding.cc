@@ -1,9 +1,7 @@
 #include "core/communication/full_sharding.h"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
-#include <queue>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,32 +21,19 @@ namespace {
 // Each after what it waits for, and collectives in graph order; the lowest index first of what
 // could come next.
 std::vector<int32_t> RunnableOrder(const StepPlan& plan) {
-  std::vector<std::vector<int32_t>> dependents(plan.size());
-  std::vector<size_t> pending(plan.size(), 0);
-  const auto connect = [&](int32_t before, size_t after) {
-    dependents[Index(before)].push_back(static_cast<int32_t>(after));
-    ++pending[after];
+  struct Waiting {
+    std::vector<int32_t> waiting_for;
   };
+  std::vector<Waiting> operations;
+  operations.reserve(plan.size());
   int32_t last = -1;
   for (size_t i = 0; i < plan.size(); ++i) {
-    for (const int32_t before : plan[i].waiting_for) connect(before, i);
+    std::vector<int32_t>& waiting_for = operations.emplace_back(plan[i].waiting_for).waiting_for;
     if (plan[i].kind == Collective::kUnspecified) continue;
-    if (last >= 0) connect(last, i);
+    if (last >= 0) waiting_for.push_back(last);
     last = static_cast<int32_t>(i);
   }
-  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
-  for (size_t i = 0; i < plan.size(); ++i) {
-    if (pending[i] == 0) ready.push(static_cast<int32_t>(i));
-  }
-  std::vector<int32_t> order;
-  while (!ready.empty()) {
-    order.push_back(ready.top());
-    ready.pop();
-    for (const int32_t next : dependents[Index(order.back())]) {
-      if (--pending[Index(next)] == 0) ready.push(next);
-    }
-  }
-  return order;
+  return OrderThatCanRun(operations);
 }
 
 class ParameterSharder {

@@ -31,7 +31,7 @@ class ProfileWriter {
   absl::StatusOr<ServerProfile> Write() && {
     ProfileDraft draft = profile_.content();
     draft.operations.clear();
-    // What compression left of a gradient stays known.
+    // The share of a gradient that compression leaves stays known.
     if (draft.buckets.has_value() && draft.buckets->sent_share != 1) {
       draft.buckets = RecordedBuckets{.rule = Buckets{}, .sent_share = draft.buckets->sent_share};
     } else {
@@ -132,7 +132,7 @@ class ProfileWriter {
     draft.operations[Index(made_[index])].waiting_for = {sent_[index]};
   }
 
-  // What waits for a gradient waits for the last of what became of it.
+  // Dependents of a gradient wait for the last of what became of it.
   void Connect(ProfileDraft& draft) const {
     for (size_t i = 0; i < step_.plan.size(); ++i) {
       std::vector<int32_t>& waiting_for = draft.operations[Index(sent_[i])].waiting_for;

@@ -91,7 +91,7 @@ class LoggedFirstComeLink {
   void ServeNext(Instant now) {
     if (first_ == line_.size()) return;
     serving_ = line_[first_++];
-    // As many have left the line as are in it.
+    // The line is cut when as many have left it as are in it.
     if (2 * first_ > line_.size() + flows_.size()) {
       line_.erase(line_.begin(), line_.begin() + static_cast<std::ptrdiff_t>(first_));
       first_ = 0;

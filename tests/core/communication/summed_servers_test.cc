@@ -348,7 +348,7 @@ TEST(ServerProfileTest, HasTheProgramThatTheAllReducesHaveOnServers) {
   }
 }
 
-// What the user named keeps its name; what is new gets another, within the limit of names.
+// Names of the profile stay; new operations get others, within the limit of names.
 TEST(ServerProfileTest, NamesOfTheProfileStay) {
   Random random({1, 59});
   ProfileDraft draft = AllReduced(RandomLayers(random), 700).content();
