@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 
 #include "core/advise/overlap_model.h"
-#include "core/base/student_t.h"
+#include "core/base/distributions.h"
 #include "core/base/time.h"
 #include "core/communication/all_reduce.h"
 #include "core/communication/collective_time.h"

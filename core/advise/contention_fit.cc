@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/advise/overlap_model.h"
+#include "core/base/distributions.h"
 #include "core/base/error.h"
-#include "core/base/student_t.h"
 #include "core/calibrate/biweight.h"
 #include "core/calibrate/normal_equations.h"
 #include "core/calibrate/weighted_median.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/index.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/communication/all_reduce.h"
 #include "core/model/scenario_edits.h"
 

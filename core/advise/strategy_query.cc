@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/index.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/base/stop_check.h"
 #include "core/communication/server_profile.h"
 #include "core/model/batch_growth.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {

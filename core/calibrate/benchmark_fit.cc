@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/base/student_t.h"
+#include "core/base/distributions.h"
 #include "core/calibrate/weighted_median.h"
 #include "core/communication/collective_time.h"
 

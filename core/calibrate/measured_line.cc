@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/distributions.h"
 #include "core/base/random.h"
-#include "core/base/student_t.h"
 #include "core/calibrate/biweight.h"
 #include "core/calibrate/weighted_median.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/communication/full_sharding.h"
 #include "core/communication/parameter_servers.h"
 #include "core/communication/step_overlap.h"

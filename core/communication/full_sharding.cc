@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/model/dependency_cycle.h"
 
 namespace stepcast {

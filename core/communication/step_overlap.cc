@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/index.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/communication/full_sharding.h"
 #include "core/model/job_change.h"
 

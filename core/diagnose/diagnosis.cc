@@ -14,8 +14,8 @@
 
 #include "core/advise/communication_query.h"
 #include "core/advise/method_trials.h"
+#include "core/base/distributions.h"
 #include "core/base/error.h"
-#include "core/base/student_t.h"
 #include "core/communication/job.h"
 #include "core/diagnose/pipeline_diagnosis.h"
 #include "core/model/all_reduce.h"

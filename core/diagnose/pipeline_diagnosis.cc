@@ -11,9 +11,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
-#include "core/base/duration_text.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
+#include "core/base/message_text.h"
 #include "core/predict/pipeline_prediction.h"
 #include "core/predict/point_set.h"
 

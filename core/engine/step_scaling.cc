@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "core/base/normal_distribution.h"
+#include "core/base/distributions.h"
 
 namespace stepcast {
 

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/base/distributions.h"
 #include "core/base/error.h"
-#include "core/base/student_t.h"
 #include "core/model/fault_list.h"
 #include "core/pipeline/schedule.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/index.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/model/gradient_groups.h"
 #include "core/model/measured_collectives.h"
 #include "core/model/validate_profile.h"

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/base/quoted.h"
-#include "core/base/student_t.h"
+#include "core/base/distributions.h"
+#include "core/base/message_text.h"
 #include "core/model/step_model.h"
 
 namespace stepcast {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/index.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {

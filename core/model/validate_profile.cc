@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bandwidth.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/model/dependency_cycle.h"
 #include "core/model/validate_steps.h"
 

@@ -9,8 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/duration_text.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 
 namespace stepcast {
 

@@ -7,8 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/normal_distribution.h"
-#include "core/base/student_t.h"
+#include "core/base/distributions.h"
 
 namespace stepcast {
 

@@ -21,9 +21,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/distributions.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
-#include "core/base/student_t.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "core/base/number_text.h"
+#include "core/base/message_text.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "core/communication/collective_seconds.h"

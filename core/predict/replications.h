@@ -22,8 +22,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/distributions.h"
 #include "core/base/stop_check.h"
-#include "core/base/student_t.h"
 #include "core/communication/job.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"

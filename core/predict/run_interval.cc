@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "core/base/student_t.h"
+#include "core/base/distributions.h"
 
 namespace stepcast {
 

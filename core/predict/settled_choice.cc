@@ -4,9 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/normal_distribution.h"
+#include "core/base/distributions.h"
 #include "core/base/random.h"
-#include "core/base/student_t.h"
 
 namespace stepcast {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/base/number_text.h"
+#include "core/base/message_text.h"
 #include "core/predict/run_interval.h"
 
 namespace stepcast {

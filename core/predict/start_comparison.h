@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "core/base/student_t.h"
+#include "core/base/distributions.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
 

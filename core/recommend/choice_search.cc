@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/base/normal_distribution.h"
+#include "core/base/distributions.h"
 #include "core/communication/full_sharding.h"
 #include "core/communication/job.h"
 #include "core/predict/pipeline_job.h"

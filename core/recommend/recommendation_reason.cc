@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
-#include "core/base/number_text.h"
+#include "core/base/message_text.h"
 
 namespace stepcast {
 

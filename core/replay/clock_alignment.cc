@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-#include "core/base/duration_text.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
+#include "core/base/message_text.h"
 #include "core/replay/difference_constraints.h"
 #include "core/replay/exchange_check.h"
 #include "core/replay/message_bounds.h"

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/distributions.h"
 #include "core/base/index.h"
-#include "core/base/paced_sort.h"
-#include "core/base/student_t.h"
+#include "core/base/stop_check.h"
 #include "core/base/time.h"
 
 namespace stepcast {

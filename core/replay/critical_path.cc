@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/index.h"
-#include "core/base/paced_sort.h"
+#include "core/base/stop_check.h"
 
 namespace stepcast {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/base/paced_sort.h"
+#include "core/base/stop_check.h"
 
 namespace stepcast {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/distributions.h"
 #include "core/base/index.h"
-#include "core/base/paced_sort.h"
-#include "core/base/student_t.h"
+#include "core/base/stop_check.h"
 
 namespace stepcast {
 

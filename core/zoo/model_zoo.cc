@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/model/fault_list.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"

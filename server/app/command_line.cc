@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/base/version.h"
 #include "server/app/credentials.h"
 #include "server/app/listen_address.h"

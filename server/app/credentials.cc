@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "server/app/listen_address.h"
 #include "server/app/small_file.h"
 #include "server/convert/sha256.h"

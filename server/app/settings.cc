@@ -17,7 +17,7 @@
 #include "absl/strings/strip.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "server/app/small_file.h"
 
 namespace stepcast::server {

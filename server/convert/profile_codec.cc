@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/file_kind.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/known_fields.h"

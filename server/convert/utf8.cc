@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/model/fault_list.h"
 
 namespace stepcast::server {

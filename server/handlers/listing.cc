@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "server/convert/sha256.h"
 #include "server/handlers/profile_name.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "server/handlers/listing.h"
 #include "server/handlers/profile_name.h"
 #include "server/handlers/similar_profiles.h"

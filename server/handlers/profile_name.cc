@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 
 namespace stepcast::server {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/zoo/model_zoo.h"
 #include "server/handlers/profile_name.h"
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "server/report/report.h"
 
 namespace stepcast::server {

@@ -11,7 +11,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "server/base/mutex.h"
 #include "server/rpc/grpc_wire.h"
 #include "server/rpc/services.h"

@@ -14,7 +14,7 @@
 #include "grpc/reflection/v1/reflection.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "server/base/mutex.h"
 #include "server/rpc/grpc_wire.h"
 #include "server/rpc/services.h"

@@ -1,7 +1,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "server/rpc/grpc_wire.h"
 #include "server/rpc/services.h"
 

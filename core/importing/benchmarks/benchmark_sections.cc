@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 
 namespace stepcast {
 

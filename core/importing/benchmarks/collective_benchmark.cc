@@ -15,7 +15,7 @@
 #include "nlohmann/json.hpp"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/benchmarks/benchmark_json.h"
 #include "core/importing/benchmarks/benchmark_log.h"
 #include "core/importing/benchmarks/benchmark_sections.h"

@@ -20,7 +20,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/chakra/chakra_reader.h"
 #include "core/importing/common/units.h"
 #include "core/model/fault_list.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/recording_options.h"
 
 namespace stepcast {

@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/index.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/recording_options.h"
 #include "core/importing/common/units.h"
 #include "core/model/fault_list.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/strip.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/step_lengths.h"
 #include "core/importing/common/units.h"
 #include "core/importing/horovod/horovod_reader.h"

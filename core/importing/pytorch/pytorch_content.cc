@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/recording_options.h"
 #include "core/importing/common/step_lengths.h"
 #include "core/importing/pytorch/process_groups.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/json_reader.h"
 #include "core/importing/common/recording_options.h"
 #include "core/importing/common/units.h"

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/recording_options.h"
 #include "core/importing/tensorflow/tensorflow_names.h"
 #include "core/model/fault_list.h"

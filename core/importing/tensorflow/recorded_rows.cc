@@ -4,8 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/duration_text.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/recording_options.h"
 #include "core/importing/common/units.h"
 #include "core/model/fault_list.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/tensorflow/tensorflow_graph.h"
 #include "core/importing/tensorflow/tensorflow_names.h"
 #include "tensorflow/run_metadata.pb.h"

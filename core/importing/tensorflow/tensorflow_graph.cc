@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/recording_options.h"
 #include "core/importing/common/units.h"
 #include "core/importing/common/wire_reader.h"

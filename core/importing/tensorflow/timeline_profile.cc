@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/importing/common/units.h"
 #include "core/importing/common/wire_reader.h"
 #include "core/importing/tensorflow/graph_dependencies.h"

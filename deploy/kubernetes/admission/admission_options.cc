@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 #include "core/base/version.h"
 #include "deploy/kubernetes/admission/credentials.h"
 #include "server/app/listen_address.h"

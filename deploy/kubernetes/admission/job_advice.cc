@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "core/base/quoted.h"
+#include "core/base/message_text.h"
 
 namespace stepcast::admission {
 

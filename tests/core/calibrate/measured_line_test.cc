@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/distributions.h"
 #include "core/base/random.h"
-#include "core/base/student_t.h"
 #include "tests/support/repetitions.h"
 
 namespace stepcast::measured_line_test {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/distributions.h"
 #include "core/base/error.h"
-#include "core/base/normal_distribution.h"
 #include "core/base/random.h"
 
 namespace stepcast::run_fit_test {

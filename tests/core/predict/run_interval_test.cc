@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/distributions.h"
 #include "core/base/random.h"
-#include "core/base/student_t.h"
 #include "core/predict/certainty.h"
 
 namespace stepcast::run_interval_test {

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 
 #include "core/base/error.h"
-#include "core/base/number_text.h"
+#include "core/base/message_text.h"
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
 #include "tests/core/engine/job_builder.h"

@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/distributions.h"
 #include "core/base/index.h"
 #include "core/base/random.h"
-#include "core/base/student_t.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/profile.h"
 #include "core/replay/recorded_job.h"

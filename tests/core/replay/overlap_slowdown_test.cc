@@ -15,9 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/distributions.h"
 #include "core/base/index.h"
 #include "core/base/random.h"
-#include "core/base/student_t.h"
 #include "core/communication/job.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"

@@ -1,4 +1,4 @@
-#include "core/base/paced_sort.h"
+#include "core/base/stop_check.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast::paced_sort_test {
+namespace stepcast::stop_check_test {
 namespace {
 
 using Item = std::pair<int64_t, size_t>;
@@ -50,4 +50,4 @@ TEST(PacedSortTest, StopsAtEveryCheck) {
 }
 
 }  // namespace
-}  // namespace stepcast::paced_sort_test
+}  // namespace stepcast::stop_check_test

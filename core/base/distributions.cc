@@ -1,14 +1,35 @@
-#include "core/base/student_t.h"
+#include "core/base/distributions.h"
 
 #include <algorithm>
 #include <array>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/policies/policy.hpp>
 #include <cmath>
 #include <cstddef>
 
-#include "core/base/quiet_math.h"
-
 namespace stepcast {
+
+namespace {
+
+// The policy under which Boost's distributions are asked. Nothing is thrown: what is not defined is
+// NaN, what is out of range infinite.
+using QuietMath = boost::math::policies::policy<
+    boost::math::policies::domain_error<boost::math::policies::ignore_error>,
+    boost::math::policies::pole_error<boost::math::policies::ignore_error>,
+    boost::math::policies::overflow_error<boost::math::policies::ignore_error>,
+    boost::math::policies::evaluation_error<boost::math::policies::ignore_error>,
+    boost::math::policies::rounding_error<boost::math::policies::ignore_error>>;
+
+using Normal = boost::math::normal_distribution<double, QuietMath>;
+
+}  // namespace
+
+double NormalQuantile(double probability) { return boost::math::quantile(Normal(), probability); }
+
+double NormalCdf(double z) { return boost::math::cdf(Normal(), z); }
+
+double NormalDensity(double z) { return boost::math::pdf(Normal(), z); }
 
 double StudentTQuantile(int degrees, double level) {
   // Those found last, by their degrees: a request asks for few of them, hundreds of times, and each

@@ -1,9 +1,17 @@
-// The confidence interval of a mean from a few independent values.
+// The standard normal distribution, and Student's t: the confidence interval of a mean from a few
+// independent values. No double makes any of these throw.
 #pragma once
 
 #include <vector>
 
 namespace stepcast {
+
+// The value that a standard normal one is below with that probability: infinite for 0 and 1, NaN
+// for what is no probability.
+double NormalQuantile(double probability);
+// The probability of a value below z, and the density at z.
+double NormalCdf(double z);
+double NormalDensity(double z);
 
 struct MeanInterval {
   double mean = 0;

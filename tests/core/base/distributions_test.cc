@@ -1,4 +1,4 @@
-#include "core/base/student_t.h"
+#include "core/base/distributions.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/base/normal_distribution.h"
-
-namespace stepcast::student_t_test {
+namespace stepcast::distributions_test {
 namespace {
 
 TEST(StudentTTest, OneValueHasNoWidth) {
@@ -93,4 +91,4 @@ TEST(RatioOfPairsTest, TakesAsManyPairsAsThereAre) {
 }
 
 }  // namespace
-}  // namespace stepcast::student_t_test
+}  // namespace stepcast::distributions_test
