@@ -15,9 +15,8 @@
 #include "core/advise/overlap_model.h"
 #include "core/base/distributions.h"
 #include "core/base/error.h"
-#include "core/calibrate/biweight.h"
 #include "core/calibrate/normal_equations.h"
-#include "core/calibrate/weighted_median.h"
+#include "core/calibrate/robust_statistics.h"
 #include "core/model/fault_list.h"
 
 namespace stepcast {

@@ -1,12 +1,14 @@
 // The rules by which gradients are fused that know nothing of contention: one all-reduce after the
-// backward pass, the merging of MG-WFBP and the exact best, Horovod's cycles. DDP's buckets are
-// GradientsByBucket in core/communication/all_reduce.h.
+// backward pass, the merging of MG-WFBP and the exact best, Horovod's cycles; and runs of layers
+// whose gradients are never parted. DDP's buckets are GradientsByBucket in
+// core/communication/all_reduce.h.
 //
 // Gradients are in the order in which they become ready; a group is of consecutive ones, and its
-// all-reduce begins when the last of them is ready and the one before has ended.
-// Threads: pure functions.
+// all-reduce begins when the last of them is ready and the one before has ended. Threads: pure
+// functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -87,5 +89,24 @@ struct HorovodTime {
 HorovodTime HorovodBackward(std::span<const BackwardLayer> layers, const OverlapSetting& setting,
                             const HorovodCycles& cycles,
                             absl::FunctionRef<int32_t(double bytes)> threads_of);
+
+// Runs of layers whose gradients are never parted, as the dynamic programming takes them.
+
+struct LayerBlock {
+  int32_t first = 0;  // layer
+  int32_t count = 0;
+  double ready = 0;  // seconds of computation up to the last layer that has parameters
+  double seconds = 0;
+  double bytes = 0;
+};
+
+// The blocks of groups of so many layers. A group without parameters makes none: its layers go with
+// the next block, and the last ones with the last. Linear. REQUIRES: counts of all layers.
+std::vector<LayerBlock> BlocksOf(std::span<const BackwardLayer> layers,
+                                 std::span<const int32_t> layers_by_group);
+
+// Merges the lightest neighbours, by their share of all bytes and of all computation, until so many
+// are left. O(n log n). REQUIRES: most > 0.
+std::vector<LayerBlock> MergedLightest(std::vector<LayerBlock> blocks, size_t most);
 
 }  // namespace stepcast

@@ -10,9 +10,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/advise/baselines.h"
-#include "core/advise/first_strategies.h"
 #include "core/advise/method_trials.h"
-#include "core/advise/strategy_reason.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/predict/point_set.h"

@@ -90,4 +90,8 @@ absl::StatusOr<StrategyAnswer> OptimizeJob(const Profile& profile, const Strateg
                                            StopCheck stop, const Executor& executor = InOrder(),
                                            const KnownRuns& known = {});
 
+// Fills in the sentences of an answer (strategy_reason.cc): `cost_source`, what its costs rest on,
+// `why_no_bound` and `reason`, why it is advised. REQUIRES: all else of the answer is there.
+void Explain(const StrategyQuery& query, MemoryPass pass, StrategyAnswer& answer);
+
 }  // namespace stepcast

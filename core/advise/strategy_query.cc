@@ -13,7 +13,7 @@
 #include "core/base/index.h"
 #include "core/base/message_text.h"
 #include "core/base/stop_check.h"
-#include "core/communication/server_profile.h"
+#include "core/communication/server_step.h"
 #include "core/model/batch_growth.h"
 #include "core/model/fault_list.h"
 #include "core/model/job_change.h"

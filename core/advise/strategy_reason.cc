@@ -1,5 +1,3 @@
-#include "core/advise/strategy_reason.h"
-
 #include <string>
 #include <vector>
 
@@ -7,6 +5,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/advise/communication_tuning.h"
+#include "core/advise/optimize_job.h"
 
 namespace stepcast {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/advise/layer_blocks.h"
+#include "core/advise/group_rules.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
 

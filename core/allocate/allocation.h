@@ -15,7 +15,6 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/assumptions.h"
-#include "core/predict/choice_edge.h"
 #include "core/predict/settled_choice.h"
 #include "core/predict/throughput.h"
 

@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "core/allocate/least_first_search.h"
 #include "core/allocate/surplus.h"
 
 namespace stepcast {

@@ -1,6 +1,4 @@
-// The surplus of a cluster, and the decision table of dynamic programming over it.
-//
-// Threads: none.
+// The search among what jobs may get beyond the least of their claims.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +7,16 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/allocate/claim.h"
+#include "core/base/stop_check.h"
 
 namespace stepcast {
+
+// The surplus of a cluster, and the decision table of dynamic programming over it.
+//
+// Threads: none.
 
 // A share, beyond the least workers and the least servers of its claim.
 struct Extra {
@@ -83,5 +87,20 @@ class ChoiceGrid {
 // ALLOCATION_TOO_LARGE where the search would be: `factor` is what a visit of a share costs.
 absl::Status CheckSearch(const Surplus& surplus, const CapacityGrid& grid, int64_t factor,
                          const SearchLimits& limits);
+
+// The shares whose least merit is highest, of those the next to least, and so on: lexicographic
+// max-min.
+//
+// Threads: pure function. Cost, failure: see ShareExactly.
+
+// The index of each claim's share; none where nothing fits.
+//
+// First, as water-filling does, the level that all claims can reach together is raised, and claims
+// that have nothing better are settled there; that only leaves out shares which no best allocation
+// holds. What then cannot be raised together is searched by dynamic programming over sorted merits:
+// adding the same merit to two lists of merits does not change which of them is better, so the best
+// of a capacity is made of bests of smaller ones.
+absl::StatusOr<std::optional<std::vector<size_t>>> SearchLeastFirst(Surplus surplus, StopCheck stop,
+                                                                    const SearchLimits& limits);
 
 }  // namespace stepcast

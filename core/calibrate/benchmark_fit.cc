@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/base/distributions.h"
-#include "core/calibrate/weighted_median.h"
+#include "core/calibrate/robust_statistics.h"
 #include "core/communication/collective_time.h"
 
 namespace stepcast {

@@ -13,10 +13,10 @@
 
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
-#include "core/calibrate/biweight.h"
 #include "core/calibrate/collective_fit.h"
 #include "core/calibrate/measured_line.h"
 #include "core/calibrate/normal_equations.h"
+#include "core/calibrate/robust_statistics.h"
 
 namespace stepcast {
 

@@ -21,7 +21,6 @@
 #include "core/calibrate/clock_skew.h"
 #include "core/calibrate/link_replay.h"
 #include "core/calibrate/payload_bandwidth.h"
-#include "core/calibrate/window_search.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/calibrate/weighted_median.h"
+#include "core/calibrate/robust_statistics.h"
 
 namespace stepcast {
 

@@ -13,7 +13,7 @@
 #include "core/base/bandwidth.h"
 #include "core/base/error.h"
 #include "core/calibrate/benchmark_fit.h"
-#include "core/calibrate/weighted_median.h"
+#include "core/calibrate/robust_statistics.h"
 #include "core/model/fault_list.h"
 
 namespace stepcast {

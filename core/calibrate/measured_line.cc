@@ -8,8 +8,7 @@
 
 #include "core/base/distributions.h"
 #include "core/base/random.h"
-#include "core/calibrate/biweight.h"
-#include "core/calibrate/weighted_median.h"
+#include "core/calibrate/robust_statistics.h"
 
 namespace stepcast {
 

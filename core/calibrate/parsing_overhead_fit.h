@@ -14,6 +14,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/calibrate/measured_line.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 
@@ -55,5 +56,19 @@ absl::StatusOr<ParsingOverheadQuery> ResolveParsingOverhead(const ParsingOverhea
 // Cost: as FitRobustly, up to twice: 0.1 s for 100,000 measurements. Failure: what `stop` returns.
 absl::StatusOr<ParsingOverheadFit> FitParsingOverhead(const ParsingOverheadQuery& query,
                                                       StopCheck stop);
+
+// The excess of lone transfers over their bytes' time: an upper bound of parsing.
+//
+// The first request that finds a link idle is served at once; where it ends before all others
+// nothing was served before it.
+// What it took, less its size at the link's speed, is its receiver's parsing, and whatever else a
+// transfer's start costs: an upper bound of parsing, where no packets were captured (ICPE 2020,
+// section 4, measures it with them).
+
+// Of both directions and all recorded steps, at the profile's bandwidth, up to
+// kMaxParsingMeasurements; what would be below 0 is 0. Cost: O(n log n) in transfers and steps.
+// Failure: what `stop` returns.
+absl::StatusOr<std::vector<ParsingMeasurement>> MeasureLoneTransfers(const Profile& profile,
+                                                                     StopCheck stop);
 
 }  // namespace stepcast

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/calibrate/measured_line.h"
-#include "core/calibrate/weighted_median.h"
+#include "core/calibrate/robust_statistics.h"
 
 namespace stepcast {
 

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "core/communication/parameter_servers.h"
-#include "core/communication/stream_services.h"
+#include "core/communication/server_transfers.h"
 #include "core/engine/joint_plan.h"
 
 namespace stepcast {

@@ -10,10 +10,9 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/communication/placement.h"
 #include "core/communication/server_step.h"
+#include "core/communication/server_transfers.h"
 #include "core/communication/step_plan.h"
-#include "core/communication/stream_services.h"
 
 namespace stepcast {
 

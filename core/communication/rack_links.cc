@@ -1,7 +1,7 @@
-#include "core/communication/rack_links.h"
-
 #include <cstddef>
 #include <vector>
+
+#include "core/communication/collective_time.h"
 
 namespace stepcast {
 

@@ -1,8 +1,7 @@
-// A step of a worker of parameter servers, before it is written as a program: what travels, what
-// computes, and what waits for what.
+// The step of a job with parameter servers, before it is written as a program, and the profile of
+// such a job, made of one whose gradients are all-reduced.
 //
-// Servers that sum add up what all workers upload before they send it on. Source: BytePS; dPRO
-// (MLSys 2022), 4.1; TicTac (SysML 2019), 2.2. Threads: pure functions.
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +15,10 @@
 #include "core/model/scenario.h"
 
 namespace stepcast {
+
+// A step of a worker of parameter servers: what travels, what computes, and what waits for what.
+// Servers that sum add up what all workers upload before they send it on. Source: BytePS; dPRO
+// (MLSys 2022), 4.1; TicTac (SysML 2019), 2.2.
 
 // A download, and the uploads and operations of servers that make what it carries.
 struct SummedDownload {
@@ -60,5 +63,25 @@ struct ServerStep {
 // as ForwardUses, where gradients are all-reduced; else as SumsOf, where servers sum.
 absl::StatusOr<ServerStep> ServerStepOf(const Profile& profile, const Scenario& scenario,
                                         StopCheck stop);
+
+struct ServerProfile {
+  Profile profile;
+  Scenario scenario;  // with ranks by the new names
+  // By operation: the one of the profile that it was made of.
+  std::vector<int32_t> sources;
+};
+
+// The job that the scenario makes of the profile (ServerStepOf), as if it had been recorded so:
+// with the same program, but for tensors in parts. An all-reduce becomes the upload of its name, of
+// a parameter of its own, and a download named `pull/NAME`. Parameters are placed on the scenario's
+// servers. Parts (partition_bytes) then stand together, and are placed beside all that is whole, on
+// several servers otherwise than the program of the profile has them.
+//
+// Recorded times are of computations alone, each as soon as what it waits for and the ones before
+// it have ended. Cost: O(n log n) in operations and dependencies, for each recorded step. Failure:
+// as ServerStepOf; INVALID_ARGUMENT where the profile would be over a limit. REQUIRES: the profile
+// has collectives; the scenario was resolved for it and has servers.
+absl::StatusOr<ServerProfile> ServerProfileOf(const Profile& profile, const Scenario& scenario,
+                                              StopCheck stop);
 
 }  // namespace stepcast

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/compare/analytic_models.h"
 #include "core/compare/coarse_models.h"
 #include "core/compare/collective_models.h"
 #include "core/model/all_reduce.h"

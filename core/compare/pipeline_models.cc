@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "core/base/index.h"
-#include "core/predict/pipeline_reductions.h"
+#include "core/predict/pipeline_job.h"
 
 namespace stepcast {
 

@@ -17,7 +17,6 @@
 #include "core/base/distributions.h"
 #include "core/base/error.h"
 #include "core/communication/job.h"
-#include "core/diagnose/pipeline_diagnosis.h"
 #include "core/model/all_reduce.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/predict/bottleneck.h"

@@ -1,5 +1,3 @@
-#include "core/diagnose/pipeline_diagnosis.h"
-
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -14,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/base/message_text.h"
+#include "core/diagnose/diagnosis.h"
 #include "core/predict/pipeline_prediction.h"
 #include "core/predict/point_set.h"
 

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/orders/dependency_groups.h"
 #include "core/orders/outstanding_downloads.h"
 
 namespace stepcast {

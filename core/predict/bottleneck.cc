@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/communication/collective_seconds.h"
+#include "core/communication/all_reduce.h"
 
 namespace stepcast {
 

@@ -1,11 +1,11 @@
-// The order in which a job's tensors should travel.
+// The order in which a job's tensors should travel: the question, and its answer.
 //
-// Source: Hashemi, Abdu Jyothi, Campbell: "TicTac", SysML 2019, sections 3.2, 4 and 5.1.
-// Every order but kGraph is enforced on the downloads, and on nothing else, by the ranks that are
-// listed: the same ranks as a scenario's transfer_priorities give the same numbers. kGraph is what
-// happens when nothing is enforced. Every server's downlink is a queue of its own, so only ranks
-// among one server's transfers decide anything. Threads: pure functions of their arguments; any
-// number at once.
+// Source: Hashemi, Abdu Jyothi, Campbell: "TicTac", SysML 2019, sections 3.2, 4 and 5.1. Every
+// order but kGraph is enforced on the downloads, and on nothing else, by the ranks that are listed:
+// the same ranks as a scenario's transfer_priorities give the same numbers. kGraph is what happens
+// when nothing is enforced. Every server's downlink is a queue of its own, so only ranks among one
+// server's transfers decide anything. Threads: pure functions of their arguments; any number at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,35 @@
 #include "core/model/assumptions.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/orders/transfer_ranks.h"
 #include "core/predict/order_consistency.h"
-#include "core/predict/order_query.h"
 #include "core/predict/run_memory.h"
 #include "core/predict/settled_choice.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
+
+// A request as it is asked for, unchecked. No methods: kTic, kTac, kReverse, kRecorded and kGraph.
+struct OrderDraft {
+  ScenarioDraft scenario;
+  SimulationOptionsDraft options;
+  std::vector<OrderMethod> methods;
+  bool inference = false;  // the forward pass only
+};
+
+// A checked request.
+struct OrderQuery {
+  Scenario scenario;  // transfer_order is kGraph
+  SimulationOptions options;
+  std::vector<OrderMethod> methods;     // distinct, not empty
+  std::optional<Profile> forward_pass;  // of the profile, where that is what is asked about
+};
+
+// Fails as ResolveScenario and ResolveOptions do, all faults at once, reason REQUEST_INVALID, paths
+// relative to the request (`scenario.workers`, `methods[1]`); a scenario with an order of its own
+// is a fault. With inference, as ForwardPass.
+absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft& draft);
 
 struct RankedTransfer {
   std::string name;

@@ -13,7 +13,6 @@
 #include "core/communication/all_reduce.h"
 #include "core/communication/full_sharding.h"
 #include "core/model/stage_map.h"
-#include "core/predict/pipeline_reductions.h"
 
 namespace stepcast {
 namespace {

@@ -1,4 +1,5 @@
-// The pipeline that a scenario makes of a recorded step, as the simulation takes it.
+// The pipeline that a scenario makes of a recorded step, as the simulation takes it, and the
+// collectives of its replicas.
 //
 // Meaning: each stage's forward and backward is a sub-graph of the recording: its operations in
 // graph order on the streams they name, with what they wait for inside it; collectives of groups
@@ -68,5 +69,19 @@ double MostStepsPerSecond(const PipelinePlan& plan, const Scenario& scenario);
 // chunks in flight keep together, by its order. Where no operation says what it keeps
 // (!knows_memory) it has the former alone, a lower bound. Cost: linear in the device's order.
 DeviceMemory MemoryOfDevice(const PipelinePlan& plan, const Scenario& scenario, int32_t device);
+
+// The collectives of a pipeline's replicas (pipeline_reductions.cc): which gradients are reduced
+// together, when they are ready, and how long that takes; with a sharded optimizer also what is
+// gathered after it.
+
+// REQUIRES: as PlanPipeline; the job has none yet.
+void AddReductions(const PipelinePlan& plan, const Scenario& scenario, PipelineJob& job);
+
+// Seconds that a device's collectives of a step take on links that nobody shares.
+struct DeviceCollectives {
+  double reductions = 0;
+  double gather = 0;
+};
+DeviceCollectives CollectiveSecondsOf(const PipelineJob& job, int32_t device);
 
 }  // namespace stepcast

@@ -17,8 +17,7 @@
 #include "core/base/step_time_histogram.h"
 #include "core/pipeline/shares.h"
 #include "core/predict/certainty.h"
-#include "core/predict/pipeline_reductions.h"
-#include "core/predict/run_interval.h"
+#include "core/predict/pipeline_job.h"
 #include "core/predict/worlds.h"
 
 namespace stepcast {

@@ -1,5 +1,3 @@
-#include "core/predict/pipeline_reductions.h"
-
 #include <algorithm>
 #include <variant>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "core/base/index.h"
 #include "core/communication/all_reduce.h"
 #include "core/communication/collective_time.h"
+#include "core/predict/pipeline_job.h"
 
 namespace stepcast {
 namespace {

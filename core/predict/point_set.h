@@ -1,11 +1,6 @@
 // Scenarios of one job, run a few at a time: each once, whoever asks for it and however often.
 //
-// Meaning: as PredictThroughput, which is all of them in full at once. A point may first be tried
-// with fewer runs and be run in full later; it then says what it would have said if it had been
-// from the start; one of a pipeline, or of a shared batch, is always run in full. Where no length
-// was asked for, runs that say too little are made anew, longer (Replications), and so are those of
-// the other start that have not forgotten it. Cost: linear in the number of points per Add, with a
-// small factor; a graph is built once for all that share it. Threads: none.
+// Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +23,76 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/bottleneck.h"
+#include "core/predict/pipeline_prediction.h"
 #include "core/predict/replications.h"
 #include "core/predict/run_memory.h"
 #include "core/predict/shared_batch.h"
 #include "core/predict/throughput.h"
 #include "core/predict/what_if.h"
-#include "core/predict/whole_points.h"
 #include "core/predict/worlds.h"
 
 namespace stepcast {
 
+// Points that are not made of runs of one graph, and so are answered as a whole (whole_points.cc):
+// of pipelines, and of a batch that workers divide, where each number of workers has its own
+// profile.
+
+// The same job with one worker: what speed-up is measured against.
+Scenario OneWorkerOf(Scenario scenario);
+
+class WholePoints {
+ public:
+  // Null `shared`: no batch is. REQUIRES: all that is given outlives this.
+  WholePoints(const Profile& profile, const SimulationOptions& options, const KnownRuns& known,
+              const SharedBatch* shared)
+      : profile_(profile), options_(options), known_(known), shared_(shared) {}
+
+  // True if the scenario is answered here.
+  bool Takes(const Scenario& scenario) const {
+    return scenario.pipeline.has_value() || shared_ != nullptr;
+  }
+  // Its index. REQUIRES: Takes(scenario).
+  size_t FindOrAppend(const Scenario& scenario);
+  // Predicts what has no prediction yet. Failure: as PredictThroughput.
+  absl::Status RunAll(StopCheck stop, const Executor& executor);
+  const std::optional<Prediction>& prediction(size_t index) const {
+    return points_[index].prediction;
+  }
+  const SimulationStatistics& statistics() const { return statistics_; }
+
+ private:
+  struct Point {
+    Scenario scenario;
+    std::optional<Prediction> prediction;
+  };
+
+  absl::Status Run(size_t index, StopCheck stop, const Executor& executor);
+  absl::StatusOr<Prediction> PredictPipeline(const Scenario& scenario, StopCheck stop,
+                                             const Executor& executor);
+  absl::StatusOr<Prediction> PredictShare(const Scenario& scenario, StopCheck stop,
+                                          const Executor& executor);
+  // Sets the speed-up over one worker with the whole batch, which becomes a point, too.
+  absl::Status CompareWithOne(const Scenario& scenario, StopCheck stop, const Executor& executor,
+                              Prediction& prediction);
+
+  const Profile& profile_;
+  const SimulationOptions& options_;
+  const KnownRuns& known_;
+  const SharedBatch* const shared_;
+  std::deque<Point> points_;
+  // Both are made where they are asked for first: they read all recorded steps.
+  std::optional<PipelinePredictor> predictor_;
+  std::optional<PipelinePlan> plan_;
+  std::optional<Pipeline> planned_;  // of what the plan is
+  SimulationStatistics statistics_;
+};
+
+// Meaning: as PredictThroughput, which is all of them in full at once. A point may first be tried
+// with fewer runs and be run in full later; it then says what it would have said if it had been
+// from the start; one of a pipeline, or of a shared batch, is always run in full. Where no length
+// was asked for, runs that say too little are made anew, longer (Replications), and so are those of
+// the other start that have not forgotten it. Cost: linear in the number of points per Add, with a
+// small factor; a graph is built once for all that share it.
 class PointSet {
  public:
   // Fewer runs than this say too little of their own spread.

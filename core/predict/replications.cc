@@ -14,10 +14,10 @@
 #include "core/base/message_text.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
-#include "core/communication/collective_seconds.h"
+#include "core/communication/all_reduce.h"
 #include "core/model/scenario_edits.h"
 #include "core/orders/transfer_ranks.h"
-#include "core/predict/run_interval.h"
+#include "core/predict/certainty.h"
 #include "core/predict/start_comparison.h"
 
 namespace stepcast {

@@ -1,8 +1,11 @@
-// The summary of one run, and the estimate of its throughput.
+// The summary of one run, the estimate of its throughput, and its bytes for another process.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/step_time_histogram.h"
@@ -90,5 +93,15 @@ std::vector<ThroughputPoint> SeriesOf(const CompletionSeries& series, double exa
 
 // `automatic_warmup`: see EstimateOf. REQUIRES: result.measured.
 RunSummary SummaryOf(const RunResult& result, bool automatic_warmup);
+
+// The bytes of a run's summary, for whoever hands it to another process of the same program.
+//
+// Exact: what is read is what was written, to the bit. For machines of one byte order. Threads:
+// pure functions. Cost: linear; 1 to 10 KiB a run.
+
+std::string BytesOf(const RunSummary& run);
+
+// Null where the bytes are none that BytesOf gives.
+std::shared_ptr<const RunSummary> RunOfBytes(std::string_view bytes);
 
 }  // namespace stepcast

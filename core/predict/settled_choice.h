@@ -1,10 +1,7 @@
-// The certainty of a choice among simulated alternatives: is it the best, and what may it cost?
+// The place of a choice among simulated alternatives: at an edge of what was asked about, where
+// better ones may lie beyond, and how sure it is. Is it the best, and what may it cost?
 //
-// Method: means of runs differ from the true ones by a normal error. Alternatives whose n-th runs
-// repeat the same random choices are compared run by run (common random numbers), others by both
-// errors together; those whose runs are the same count once. Source: Chick and Inoue, "New
-// two-stage and sequential procedures for selecting the best simulated system", Operations
-// Research, 2001: pairs as if they were independent, losses added up. Threads: pure functions.
+// Threads: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +11,26 @@
 #include "core/predict/throughput.h"
 
 namespace stepcast {
+
+// The place of an answered number of workers, or of servers, among those that were asked about.
+
+// One of kOnlyFeasible, of which no other that was tried keeps the constraints, may be the largest
+// or smallest, too.
+enum class ChoiceEdge : uint8_t {
+  kNone,
+  kLargestAsked,
+  kSmallestAsked,
+  kOnlyChoice,
+  kOnlyFeasible
+};
+
+// The certainty of a choice.
+//
+// Method: means of runs differ from the true ones by a normal error. Alternatives whose n-th runs
+// repeat the same random choices are compared run by run (common random numbers), others by both
+// errors together; those whose runs are the same count once. Source: Chick and Inoue, "New
+// two-stage and sequential procedures for selecting the best simulated system", Operations
+// Research, 2001: pairs as if they were independent, losses added up.
 
 struct Alternative {
   double value = 0;               // of what is sought, mean of the runs; more is better

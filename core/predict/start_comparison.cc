@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/message_text.h"
-#include "core/predict/run_interval.h"
+#include "core/predict/certainty.h"
 
 namespace stepcast {
 

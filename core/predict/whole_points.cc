@@ -1,5 +1,3 @@
-#include "core/predict/whole_points.h"
-
 #include <algorithm>
 
 #include "core/predict/pipeline_job.h"

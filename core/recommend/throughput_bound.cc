@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/index.h"
-#include "core/communication/collective_seconds.h"
+#include "core/communication/all_reduce.h"
 #include "core/predict/pipeline_job.h"
 
 namespace stepcast {

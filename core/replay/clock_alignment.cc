@@ -16,9 +16,7 @@
 #include "core/base/message_text.h"
 #include "core/replay/difference_constraints.h"
 #include "core/replay/exchange_check.h"
-#include "core/replay/message_bounds.h"
 #include "core/replay/quadratic_program.h"
-#include "core/replay/receive_families.h"
 
 namespace stepcast {
 

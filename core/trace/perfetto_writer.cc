@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/communication/parameter_servers.h"
-#include "core/communication/stream_services.h"
+#include "core/communication/server_transfers.h"
 
 namespace stepcast {
 

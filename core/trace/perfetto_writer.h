@@ -14,7 +14,6 @@
 #include "core/model/scenario.h"
 #include "core/replay/critical_path.h"
 #include "core/replay/execution.h"
-#include "core/trace/text_pieces.h"
 #include "core/trace/trace_events.h"
 
 namespace stepcast {

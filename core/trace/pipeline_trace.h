@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/pipeline/simulation.h"
-#include "core/trace/text_pieces.h"
 #include "core/trace/trace_events.h"
 
 namespace stepcast {

@@ -12,7 +12,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
-#include "core/trace/text_pieces.h"
+#include "core/trace/trace_events.h"
 
 namespace stepcast {
 

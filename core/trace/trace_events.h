@@ -1,16 +1,49 @@
-// Events of a trace that ui.perfetto.dev shows, and the texts that they are made of.
+// Events of a trace that ui.perfetto.dev shows, the texts that they are made of, and the pieces in
+// which a long text is handed on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 #include "core/base/time.h"
-#include "core/trace/text_pieces.h"
 
 namespace stepcast {
+
+// A long text, cut into pieces of bounded size as it grows.
+//
+// Threads: none. Memory: one piece, and what is appended at once.
+
+// Takes the next piece of a text. May block until there is room for it. Not OK: no more is wanted,
+// and why.
+using TextSink = absl::FunctionRef<absl::Status(std::string piece)>;
+
+class TextPieces {
+ public:
+  static constexpr size_t kPieceBytes = size_t{64} << 10;
+
+  // `sink` must outlive it.
+  explicit TextPieces(TextSink sink) : sink_(sink) {}
+
+  // Passes on every piece that is full. Once the sink has failed, does nothing.
+  void Append(std::string_view text);
+  // Passes on what is left. Call once, in the end.
+  void Finish();
+  // The error of the sink; OK where it has not failed.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void PassOn();
+
+  TextSink sink_;
+  std::string piece_;
+  absl::Status status_;
+};
 
 // Simulated instants as a trace writes them: microseconds, exact to the picosecond.
 

@@ -22,7 +22,7 @@
 #include "core/diagnose/diagnosis.h"
 #include "core/layouts/layout_search.h"
 #include "core/model/profile.h"
-#include "core/predict/order_query.h"
+#include "core/predict/order.h"
 #include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation_query.h"

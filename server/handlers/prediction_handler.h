@@ -25,7 +25,7 @@
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
 #include "core/predict/run_memory.h"
-#include "core/trace/text_pieces.h"
+#include "core/trace/trace_events.h"
 #include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
 #include "server/convert/prediction_requests.h"

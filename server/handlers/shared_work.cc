@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/predict/run_bytes.h"
+#include "core/predict/run_summary.h"
 
 namespace stepcast::server {
 

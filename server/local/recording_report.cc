@@ -7,7 +7,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/calibrate/calibration.h"
-#include "core/calibrate/lone_transfers.h"
+#include "core/calibrate/parsing_overhead_fit.h"
 #include "core/communication/all_reduce.h"
 #include "core/importing/common/time_spans.h"
 #include "core/importing/pytorch/gradient_buckets.h"

@@ -144,7 +144,7 @@ struct RecordingReport {
 absl::StatusOr<RecordingReport> ReportRecording(const v1::Profile& recording);
 
 // The transfers that nothing held up, and what they took beyond their bytes' time;
-// core/calibrate/lone_transfers.h. Failure: INVALID_ARGUMENT, reason PROFILE_INVALID.
+// core/calibrate/parsing_overhead_fit.h. Failure: INVALID_ARGUMENT, reason PROFILE_INVALID.
 absl::StatusOr<std::vector<v1::ParsingMeasurement>> LoneTransfers(const v1::Profile& recording);
 
 }  // namespace stepcast::server

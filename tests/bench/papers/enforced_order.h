@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/model/scenario.h"
-#include "core/predict/order_query.h"
+#include "core/predict/order.h"
 #include "tests/bench/papers/cluster.h"
 
 namespace stepcast::bench {

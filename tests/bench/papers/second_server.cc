@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/communication/placement.h"
+#include "core/communication/server_transfers.h"
 
 namespace stepcast::bench {
 

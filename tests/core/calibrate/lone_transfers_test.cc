@@ -1,7 +1,6 @@
-#include "core/calibrate/lone_transfers.h"
-
 #include <gtest/gtest.h>
 
+#include "core/calibrate/parsing_overhead_fit.h"
 #include "tests/core/calibrate/streams.h"
 
 namespace stepcast::lone_transfers_test {

@@ -13,7 +13,6 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/communication/collective_seconds.h"
 #include "tests/core/engine/job_builder.h"
 
 namespace stepcast::collective_program_test {

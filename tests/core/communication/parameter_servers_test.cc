@@ -13,7 +13,7 @@
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "core/communication/job.h"
-#include "core/communication/placement.h"
+#include "core/communication/server_transfers.h"
 #include "core/engine/program.h"
 #include "core/model/training_graph.h"
 #include "tests/core/engine/job_builder.h"

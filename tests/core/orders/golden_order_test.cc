@@ -4,8 +4,7 @@
 
 #include "gtest/gtest.h"
 
-#include "core/orders/dependency_groups.h"
-#include "core/orders/order_bound.h"
+#include "core/orders/least_step.h"
 #include "core/orders/outstanding_downloads.h"
 #include "core/orders/tic_tac.h"
 #include "tests/core/orders/golden_case.h"

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-#include "core/orders/order_bound.h"
+#include "core/orders/least_step.h"
 #include "core/orders/outstanding_downloads.h"
 #include "tests/core/orders/golden_case.h"
 #include "tests/core/orders/random_graph.h"

@@ -17,7 +17,7 @@
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
 #include "core/orders/least_step.h"
-#include "core/orders/search_ranks.h"
+#include "core/orders/order_search.h"
 #include "core/orders/transfer_graph.h"
 #include "core/orders/transfer_ranks.h"
 #include "tests/support/work_count.h"

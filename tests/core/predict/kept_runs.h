@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "core/predict/run_bytes.h"
 #include "core/predict/run_memory.h"
+#include "core/predict/run_summary.h"
 
 namespace stepcast::testing {
 

@@ -12,7 +12,7 @@
 
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
-#include "core/predict/run_interval.h"
+#include "core/predict/certainty.h"
 #include "core/predict/run_memory.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"

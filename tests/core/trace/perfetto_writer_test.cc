@@ -16,7 +16,7 @@
 
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
-#include "core/communication/stream_services.h"
+#include "core/communication/server_transfers.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 

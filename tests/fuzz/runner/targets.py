@@ -27,7 +27,7 @@ DECODERS = {
     "operation_request": ["server/convert/operation_convert.cc", "server/handlers/operation_handler.cc", "server/rpc/job_computation.cc"],
     "prediction_request": [
         "server/convert/prediction_convert.cc", "server/convert/search_convert.cc", "server/convert/scenario_convert.cc", "server/handlers/prediction_handler.cc", "core/model/scenario.cc",
-        "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/predict/order_query.cc",
+        "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/predict/order.cc",
         "core/recommend/recommendation_query.cc"],
     "principals": ["server/security/principals.cc", "server/security/method_access.cc"],
     "profile_request": ["server/convert/profile_convert.cc", "server/handlers/profile_handler.cc", "server/handlers/profile_name.cc",

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "core/trace/text_pieces.h"
+#include "core/trace/trace_events.h"
 #include "server/convert/profile_convert.h"
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"

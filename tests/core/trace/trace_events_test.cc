@@ -1,4 +1,4 @@
-#include "core/trace/text_pieces.h"
+#include "core/trace/trace_events.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast::text_pieces_test {
+namespace stepcast::trace_events_test {
 namespace {
 
 constexpr size_t kFull = TextPieces::kPieceBytes;
@@ -55,4 +55,4 @@ TEST(TextPiecesTest, ASinkThatFailsIsNotAskedAgain) {
 }
 
 }  // namespace
-}  // namespace stepcast::text_pieces_test
+}  // namespace stepcast::trace_events_test

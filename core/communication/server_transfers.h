@@ -1,12 +1,17 @@
-// The servers that parameters are on, and the parts in which their tensors travel there.
+// The way of tensors to and from parameter servers: the servers that parameters are on, the parts
+// in which their tensors travel there, and the services in which a connection sends them.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "core/base/bandwidth.h"
 #include "core/base/index.h"
+#include "core/engine/program.h"
 #include "core/model/profile.h"
+#include "core/model/scenario.h"
 
 namespace stepcast {
 
@@ -64,6 +69,28 @@ class Placement {
   const int64_t partition_bytes_;
   std::vector<Tensor> tensors_;     // in graph order
   std::vector<int32_t> tensor_of_;  // by operation; -1: WORKER
+};
+
+// A transfer as its stream's window cuts it, in bytes: ICPE 2020, 3.2.2. A stream no larger than
+// the window is one service; what is left of another goes in one more, or in turns of the quantum.
+struct StreamServices {
+  int64_t first = 0;   // the whole, where there is but one service
+  int64_t middle = 0;  // each service between the first and the last
+  int64_t last = 0;    // the last service, of several
+  int32_t count = 1;
+
+  // `quantum_bytes` 0: all that is left in one. REQUIRES: size_bytes > 0.
+  static StreamServices Whole(int64_t size_bytes) { return {.first = size_bytes}; }
+  static StreamServices Windowed(int64_t size_bytes, int64_t window_bytes, int64_t quantum_bytes);
+  static StreamServices Of(int64_t size_bytes, const Multiplexing& multiplexing);
+  // Empty where no stream to a server carries it, but a collective's message.
+  static std::optional<StreamServices> Of(int64_t size_bytes, const Scenario& scenario);
+
+  // REQUIRES: 0 <= service < count.
+  int64_t BytesOf(int32_t service) const {
+    return service == 0 ? first : service + 1 < count ? middle : last;
+  }
+  TransferWork WorkOn(const Bandwidth& link) const;
 };
 
 }  // namespace stepcast

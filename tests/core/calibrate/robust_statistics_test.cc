@@ -1,5 +1,3 @@
-#include "core/calibrate/weighted_median.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,8 +5,9 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/calibrate/robust_statistics.h"
 
-namespace stepcast::weighted_median_test {
+namespace stepcast::robust_statistics_test {
 namespace {
 
 TEST(WeightedMedianTest, OfTwoInTheMiddleTheLowerOne) {
@@ -34,4 +33,4 @@ TEST(WeightedMedianTest, AWeightIsAsSoManyCopies) {
 }
 
 }  // namespace
-}  // namespace stepcast::weighted_median_test
+}  // namespace stepcast::robust_statistics_test

@@ -1,4 +1,4 @@
-#include "core/predict/run_interval.h"
+#include "core/predict/certainty.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,8 @@
 
 #include "core/base/distributions.h"
 #include "core/base/random.h"
-#include "core/predict/certainty.h"
 
-namespace stepcast::run_interval_test {
+namespace stepcast::certainty_test {
 namespace {
 
 std::vector<RunEstimate> Runs(const std::vector<double>& values, double standard_error = 0) {
@@ -132,4 +131,4 @@ TEST(SplitInTwoTest, GroupsAreFarApartForTheirSpreadAndTheirMean) {
 }
 
 }  // namespace
-}  // namespace stepcast::run_interval_test
+}  // namespace stepcast::certainty_test

@@ -1,10 +1,10 @@
-#include "core/orders/order_bound.h"
+#include "core/orders/least_step.h"
 
 #include <vector>
 
 #include "gtest/gtest.h"
 
-namespace stepcast::order_bound_test {
+namespace stepcast::least_step_test {
 namespace {
 
 TEST(ScheduleBoundsTest, EverythingInTurnAndTheBusiestResourceAlone) {
@@ -31,4 +31,4 @@ TEST(ScheduleBoundsTest, NothingAtAllIsNoDivisionByZero) {
 }
 
 }  // namespace
-}  // namespace stepcast::order_bound_test
+}  // namespace stepcast::least_step_test

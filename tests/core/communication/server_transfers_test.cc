@@ -1,4 +1,4 @@
-#include "core/communication/stream_services.h"
+#include "core/communication/server_transfers.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "core/engine/program.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast::stream_services_test {
+namespace stepcast::server_transfers_test {
 namespace {
 
 TEST(StreamServicesTest, AWholeStreamIsOneService) {
@@ -46,4 +46,4 @@ TEST(StreamServicesTest, AreThoseTheGraphIsCutInto) {
 }
 
 }  // namespace
-}  // namespace stepcast::stream_services_test
+}  // namespace stepcast::server_transfers_test

@@ -1,6 +1,6 @@
-// Medians: of values, and of values that do not all count the same.
+// Statistics that gross outliers do not move: medians, and Tukey's biweight.
 //
-// Threads: pure functions. Cost: linear, and O(n log n) with weights.
+// Threads: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,9 @@
 #include <vector>
 
 namespace stepcast {
+
+// Medians: of values, and of values that do not all count the same. Cost: linear, and O(n log n)
+// with weights.
 
 // The value below which a share of the values lies: the least one with at least so many at or below
 // it; of two in the middle the lower one. REQUIRES: !values.empty(), 0 < share <= 1.
@@ -40,6 +43,26 @@ inline double WeightedMedian(std::vector<WeightedValue> values) {
     if (below >= half) return value.value;
   }
   return values.back().value;
+}
+
+// Tukey's biweight: the weight of a residual u, in units of its reach, that gives gross outliers
+// none.
+
+// Standard deviations within which a residual has weight: 95 % of least squares' precision where
+// the noise is normal.
+inline constexpr double kBiweightReach = 4.685;
+// A standard deviation over the median distance, where the noise is normal.
+inline constexpr double kDeviationPerMedian = 1.4826;
+
+inline double Biweight(double u) { return std::abs(u) < 1 ? (1 - u * u) * (1 - u * u) : 0; }
+// The derivative of u * Biweight(u).
+inline double BiweightSlope(double u) {
+  return std::abs(u) < 1 ? (1 - u * u) * (1 - 5 * u * u) : 0;
+}
+// The loss of which u * Biweight(u) is the derivative, but for a factor; 1 at most.
+inline double BiweightLoss(double u) {
+  const double rest = std::abs(u) < 1 ? 1 - u * u : 0;
+  return 1 - rest * rest * rest;
 }
 
 }  // namespace stepcast
