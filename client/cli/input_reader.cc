@@ -12,7 +12,7 @@
 #include "client/src/error_status.h"
 #include "google/rpc/error_details.pb.h"
 
-#include "core/importing/common/gunzip_source.h"
+#include "core/importing/common/byte_source.h"
 #include "stepcast/error_details.h"
 #include "stepcast/profile_encoding.h"
 

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/advise/thread_allocation.h"
-#include "core/model/contention.h"
+#include "core/model/all_reduce.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"

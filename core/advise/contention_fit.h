@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
-#include "core/model/contention.h"
+#include "core/model/all_reduce.h"
 
 namespace stepcast {
 

@@ -8,7 +8,7 @@
 #include "core/advise/strategy.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
-#include "core/model/batch_growth.h"
+#include "core/model/step_model.h"
 
 namespace stepcast {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/contention.h"
+#include "core/model/all_reduce.h"
 #include "core/model/fault_list.h"
 
 namespace stepcast {

@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/advise/fusion_costs.h"
-#include "core/model/batch_growth.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/model/step_model.h"
 #include "core/predict/device_memory.h"
 
 namespace stepcast {

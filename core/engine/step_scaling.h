@@ -5,7 +5,7 @@
 // distributed around that of its recorded worker. A factor is a multiple of 1/kUnit and durations
 // are rounded to nanoseconds first, so scaled times are whole ticks: a sum of scaled durations is
 // the scaled sum, and the fast engines stay exact.
-// Source of the model: core/model/step_variation.h. Threads: immutable once made.
+// Source of the model: core/model/step_model.h. Threads: immutable once made.
 #pragma once
 
 #include <algorithm>

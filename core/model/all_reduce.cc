@@ -12,8 +12,7 @@
 
 #include "core/base/index.h"
 #include "core/base/message_text.h"
-#include "core/model/gradient_groups.h"
-#include "core/model/measured_collectives.h"
+#include "core/model/all_reduce_checks.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {

@@ -9,10 +9,10 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "core/model/batch_growth.h"
 #include "core/model/dependency_cycle.h"
 #include "core/model/fault_list.h"
 #include "core/model/scenario.h"
+#include "core/model/step_model.h"
 
 namespace stepcast {
 

@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/profile.h"
-#include "core/model/profile_limits.h"
 
 namespace stepcast {
 

@@ -103,7 +103,7 @@ struct ParameterServers {
   std::map<std::string, int32_t> transfer_priorities;  // of kExplicit
   // Tensors that are larger travel in parts of so much, the last of them smaller; 0: whole.
   int64_t partition_bytes = 0;
-  // Of what servers compute, parsing included; a what-if (core/predict/change.h): nobody asks for
+  // Of what servers compute, parsing included; a what-if (core/predict/what_if.h): nobody asks for
   // another than 1.
   double compute_speed_factor = 1;
 

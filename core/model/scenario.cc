@@ -14,7 +14,7 @@
 #include "core/model/fault_list.h"
 #include "core/model/job_change.h"
 #include "core/model/multi_rank_recording.h"
-#include "core/model/replica_placement.h"
+#include "core/model/pipeline.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {

@@ -9,7 +9,6 @@
 
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
-#include "core/model/profile_limits.h"
 
 namespace stepcast {
 

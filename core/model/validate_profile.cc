@@ -12,7 +12,6 @@
 #include "core/base/bandwidth.h"
 #include "core/base/message_text.h"
 #include "core/model/dependency_cycle.h"
-#include "core/model/validate_steps.h"
 
 namespace stepcast {
 

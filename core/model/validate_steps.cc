@@ -1,5 +1,3 @@
-#include "core/model/validate_steps.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/message_text.h"
+#include "core/model/validate_profile.h"
 
 namespace stepcast {
 

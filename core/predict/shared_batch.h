@@ -15,7 +15,6 @@
 
 #include "core/model/job_change.h"
 #include "core/model/profile.h"
-#include "core/model/profile_limits.h"
 #include "core/model/scenario.h"
 #include "core/predict/request_faults.h"
 

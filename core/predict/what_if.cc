@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/model/batch_growth.h"
 #include "core/model/scenario_edits.h"
+#include "core/model/step_model.h"
 
 namespace stepcast {
 

@@ -14,7 +14,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/model/multi_rank_recording.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 #include "core/replay/clock_alignment.h"
 #include "core/replay/collective_slowdown.h"
 #include "core/replay/overlap_slowdown.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 #include "server/app/log.h"
 #include "server/jobs/job_pool.h"
 #include "server/store/profile_store.h"

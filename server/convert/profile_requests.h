@@ -14,7 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/importing/chakra/chakra_trace.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/horovod/horovod_timeline.h"
 #include "core/importing/layers/layer_profile.h"
 #include "core/importing/pytorch/pytorch_trace.h"

@@ -12,9 +12,9 @@
 
 #include "core/base/stop_check.h"
 #include "core/importing/common/byte_source.h"
-#include "core/importing/common/imported_profile.h"
 #include "core/importing/common/rank_matching.h"
-#include "core/model/profile_limits.h"
+#include "core/importing/common/recording_import.h"
+#include "core/model/profile.h"
 #include "core/replay/job_recording_report.h"
 #include "server/convert/profile_requests.h"
 

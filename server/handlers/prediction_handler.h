@@ -23,7 +23,6 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
-#include "core/model/profile_limits.h"
 #include "core/predict/run_memory.h"
 #include "core/trace/trace_events.h"
 #include "server/base/bounded_cache.h"

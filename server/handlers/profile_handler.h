@@ -15,7 +15,6 @@
 
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
-#include "core/model/profile_limits.h"
 #include "server/convert/profile_requests.h"
 #include "server/handlers/import_formats.h"
 #include "server/store/profile_rules.h"

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/importing/common/gunzip_source.h"
-#include "core/importing/common/recording_options.h"
-#include "core/model/profile_limits.h"
+#include "core/importing/common/byte_source.h"
+#include "core/importing/common/recording_import.h"
+#include "core/model/profile.h"
 #include "server/base/clock.h"
 #include "server/convert/profile_convert.h"
 #include "server/handlers/expected_work.h"

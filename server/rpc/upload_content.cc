@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/importing/common/gunzip_source.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/byte_source.h"
+#include "core/importing/common/recording_import.h"
 #include "core/model/profile.h"
 
 namespace stepcast::server {

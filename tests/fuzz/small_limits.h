@@ -1,7 +1,7 @@
 // Limits that an input of a few kilobytes can reach.
 #pragma once
 
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 
 namespace stepcast::fuzz {
 

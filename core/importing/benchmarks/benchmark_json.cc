@@ -1,5 +1,3 @@
-#include "core/importing/benchmarks/benchmark_json.h"
-
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
@@ -8,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
-#include "core/importing/benchmarks/benchmark_log.h"
+#include "core/importing/benchmarks/benchmark_sections.h"
 
 namespace stepcast {
 

@@ -1,5 +1,3 @@
-#include "core/importing/benchmarks/benchmark_log.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,6 +13,7 @@
 #include "absl/strings/str_split.h"
 
 #include "core/base/message_text.h"
+#include "core/importing/benchmarks/benchmark_sections.h"
 
 namespace stepcast {
 

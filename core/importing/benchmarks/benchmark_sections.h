@@ -1,15 +1,19 @@
-// The tests that a benchmark of collectives ran, one after the other, and what each measured.
+// The tests that a benchmark of collectives ran, one after the other, and what each measured; the
+// readers of logs and of JSON that tell them (benchmark_log.cc, benchmark_json.cc).
 //
 // Threads: pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "nlohmann/json_fwd.hpp"
 
 #include "core/importing/benchmarks/collective_benchmark.h"
 #include "core/model/fault_list.h"
@@ -80,5 +84,45 @@ struct BenchmarkSection {
 std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     std::vector<BenchmarkSection> sections, const CollectiveBenchmarkOptions& options,
     FaultList& faults, std::vector<std::string>& notes);
+
+// Reader of the logs of nccl-tests, rccl-tests, OSU's and Intel's MPI benchmarks.
+
+// The field of a fault at a line: "line 7".
+std::string LineField(size_t line);
+
+// The tables of the log, one after the other, with the faults of their rows. The number of workers
+// is the benchmark's own, else as NCCL's debugging output or the command line before it says.
+std::vector<BenchmarkSection> ReadBenchmarkLog(absl::string_view text);
+
+// The fault of a row whose rate is not what its size and time give, so that its units may be
+// others. Empty: there is none.
+std::string RateFault(const BenchmarkRow& row);
+
+// Reader of the JSON of nccl-tests and rccl-tests.
+
+struct BenchmarkAround;
+
+// A text, or a number as one; empty: it is neither.
+std::string TextOfScalar(const nlohmann::json& value);
+
+// Objects with a size and times, wherever they are, and around them the test and its workers.
+//
+// Threads: none.
+class BenchmarkJson {
+ public:
+  // A document, or one of several; `field` is before the places in it.
+  void Read(const nlohmann::json& json, const std::string& field);
+  // Sections by test and workers.
+  std::vector<BenchmarkSection> Take() &&;
+
+ private:
+  void Walk(const nlohmann::json& json, const std::string& field, BenchmarkAround around,
+            int levels);
+  // False: it is not a measurement.
+  bool AddRow(const nlohmann::json& object, const std::string& field,
+              const BenchmarkAround& around);
+
+  std::map<std::pair<std::string, int32_t>, BenchmarkSection> sections_;
+};
 
 }  // namespace stepcast

@@ -16,14 +16,12 @@
 
 #include "core/base/error.h"
 #include "core/base/message_text.h"
-#include "core/importing/benchmarks/benchmark_json.h"
-#include "core/importing/benchmarks/benchmark_log.h"
 #include "core/importing/benchmarks/benchmark_sections.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/units.h"
 #include "core/importing/file_kind.h"
 #include "core/model/fault_list.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/importing/common/json_reader.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/units.h"
 #include "core/importing/common/wire_reader.h"
 #include "core/importing/file_kind.h"

@@ -10,11 +10,10 @@
 
 #include "core/base/stop_check.h"
 #include "core/importing/common/byte_source.h"
-#include "core/importing/common/imported_profile.h"
 #include "core/importing/common/rank_matching.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/model/multi_rank_recording.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 #include "core/model/step_schedule.h"
 
 namespace stepcast {

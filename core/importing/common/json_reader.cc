@@ -15,7 +15,7 @@
 #include "nlohmann/json.hpp"
 
 #include "core/base/message_text.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 
 namespace stepcast {
 

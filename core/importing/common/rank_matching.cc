@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/base/message_text.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/units.h"
 #include "core/model/fault_list.h"
 

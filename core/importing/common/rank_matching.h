@@ -16,9 +16,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/importing/common/byte_source.h"
-#include "core/importing/common/imported_profile.h"
+#include "core/importing/common/recording_import.h"
 #include "core/model/multi_rank_recording.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 

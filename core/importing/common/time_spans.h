@@ -1,4 +1,5 @@
-// Sets of spans of time, and how much of them there is.
+// Sets of spans of time, and how much of them there is; the usual length of a recording's steps, by
+// which odd ones are told.
 //
 // Threads: pure functions. Cost: linear, UnionOf sorts.
 #pragma once
@@ -41,5 +42,14 @@ class LengthBefore {
   const std::vector<TimeSpan>::const_iterator end_;
   int64_t passed_ns_ = 0;
 };
+
+// The usual length of steps.
+
+// The upper median; there is at least one.
+int64_t MiddleOf(std::vector<int64_t> values);
+
+// The length above which a step is beyond the usual variation, and by so much that a step more or
+// less is seen. Of few steps the usual one is not known.
+int64_t LongestUsual(const std::vector<int64_t>& lengths, int64_t median);
 
 }  // namespace stepcast

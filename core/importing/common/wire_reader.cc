@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 
 namespace stepcast {
 

@@ -6,9 +6,8 @@
 
 #include "core/base/stop_check.h"
 #include "core/importing/common/byte_source.h"
-#include "core/importing/common/imported_profile.h"
-#include "core/importing/common/recording_options.h"
-#include "core/model/profile_limits.h"
+#include "core/importing/common/recording_import.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 

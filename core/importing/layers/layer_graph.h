@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/model/fault_list.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 

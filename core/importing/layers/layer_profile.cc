@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/units.h"
 #include "core/importing/layers/layer_graph.h"
 #include "core/importing/layers/layer_table.h"

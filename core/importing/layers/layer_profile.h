@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/importing/common/imported_profile.h"
+#include "core/importing/common/recording_import.h"
 #include "core/model/profile.h"
 #include "core/model/step_schedule.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/model/fault_list.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 #include "core/model/training_graph.h"
 
 namespace stepcast {

@@ -1,8 +1,8 @@
-#include "core/importing/pytorch/data_loading.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+
+#include "core/importing/pytorch/pytorch_steps.h"
 
 namespace stepcast {
 

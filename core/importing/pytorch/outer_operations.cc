@@ -1,5 +1,3 @@
-#include "core/importing/pytorch/outer_operations.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -7,6 +5,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+
+#include "core/importing/pytorch/saved_tensors.h"
 
 namespace stepcast {
 

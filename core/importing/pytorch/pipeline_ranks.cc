@@ -10,9 +10,8 @@
 
 #include "core/importing/common/time_spans.h"
 #include "core/importing/common/units.h"
-#include "core/importing/pytorch/pipeline_replica.h"
-#include "core/importing/pytorch/process_groups.h"
 #include "core/importing/pytorch/pytorch_content.h"
+#include "core/importing/pytorch/pytorch_reader.h"
 
 namespace stepcast {
 

@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/importing/common/imported_profile.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/pytorch/pytorch_reader.h"
 #include "core/importing/pytorch/pytorch_trace.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 
@@ -58,5 +59,17 @@ absl::StatusOr<PipelineRank> ReadPipelineRank(const PyTorchTrace& trace);
 absl::StatusOr<ImportedProfile> ProfileOfPipeline(std::vector<PipelineRank> ranks,
                                                   const PyTorchTraceOptions& options,
                                                   const ProfileLimits& limits);
+
+// The check that traces of ranks are those of one replica of a pipeline, all of them.
+
+// "4 of 1310720 bytes".
+std::string TensorsOf(const std::map<int64_t, int64_t>& tensors);
+
+// The first rank sends on alone, the last back alone, all others both ways, and each what its
+// neighbours receive. Ranks of replicas lie in a grid, as of a device mesh: those of one are
+// equally far apart, and all replicas together make up the job. What numbers cannot tell is added
+// to `doubts`. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, at the path of the rank that
+// contradicts. REQUIRES: ascending ranks, not empty.
+absl::Status CheckReplica(const std::vector<PipelineRank>& ranks, std::vector<std::string>& doubts);
 
 }  // namespace stepcast

@@ -1,9 +1,8 @@
-#include "core/importing/pytorch/pipeline_replica.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
+#include "core/importing/pytorch/pipeline_ranks.h"
 
 namespace stepcast {
 

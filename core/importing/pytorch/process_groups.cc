@@ -1,5 +1,3 @@
-#include "core/importing/pytorch/process_groups.h"
-
 #include <algorithm>
 #include <initializer_list>
 #include <map>
@@ -9,7 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
+#include "core/importing/pytorch/pytorch_reader.h"
 
 namespace stepcast {
 

@@ -15,10 +15,10 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/message_text.h"
-#include "core/importing/common/recording_options.h"
-#include "core/importing/common/step_lengths.h"
-#include "core/importing/pytorch/process_groups.h"
-#include "core/importing/pytorch/pytorch_buckets.h"
+#include "core/importing/common/recording_import.h"
+#include "core/importing/common/time_spans.h"
+#include "core/importing/pytorch/gradient_buckets.h"
+#include "core/importing/pytorch/pytorch_reader.h"
 
 namespace stepcast {
 

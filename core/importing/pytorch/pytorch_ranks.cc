@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/message_text.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/pytorch/pipeline_ranks.h"
 #include "core/importing/pytorch/pytorch_content.h"
 #include "core/importing/pytorch/pytorch_reader.h"

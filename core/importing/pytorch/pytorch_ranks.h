@@ -10,11 +10,11 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
-#include "core/importing/common/imported_profile.h"
 #include "core/importing/common/rank_matching.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/pytorch/pytorch_trace.h"
 #include "core/model/multi_rank_recording.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 

@@ -11,7 +11,6 @@
 #include "core/importing/common/byte_source.h"
 #include "core/importing/pytorch/saved_tensors.h"
 #include "core/model/profile.h"
-#include "core/model/profile_limits.h"
 
 namespace stepcast {
 
@@ -91,5 +90,19 @@ struct PyTorchTrace {
 // Source: pytorch/kineto, libkineto/src/output_json.cpp, of 2021 to 2024.
 absl::StatusOr<PyTorchTrace> ReadPyTorchTrace(ByteSource& source, const ProfileLimits& limits,
                                               StopCheck stop);
+
+// The process groups of a trace of PyTorch's profiler: which ones are inside a replica, and how
+// many devices it has.
+
+// "tensor", "pipeline", "context" or "expert": the one dimension of a replica that a group is;
+// empty: none, or several.
+std::string DimensionOf(const TraceGroup& group);
+
+// By its description, as Megatron, DeepSpeed and torchtitan write it, a group inside a replica.
+bool IsInsideReplica(const TraceGroup& group);
+
+// The devices of a replica, told by the sizes of the groups that the trace has beside the one of
+// `gradients`; 1 where it has none.
+int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients);
 
 }  // namespace stepcast

@@ -11,13 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/time_spans.h"
-#include "core/importing/pytorch/data_loading.h"
 #include "core/importing/pytorch/gradient_buckets.h"
-#include "core/importing/pytorch/process_groups.h"
-#include "core/importing/pytorch/pytorch_buckets.h"
 #include "core/importing/pytorch/pytorch_content.h"
+#include "core/importing/pytorch/pytorch_reader.h"
 #include "core/model/multi_rank_recording.h"
 
 namespace stepcast {

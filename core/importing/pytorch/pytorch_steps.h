@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/importing/common/time_spans.h"
 #include "core/importing/pytorch/pytorch_reader.h"
 
 namespace stepcast {
@@ -45,7 +46,7 @@ struct TracedStep {
   int64_t exposed_ns = 0;        // left out: the worker waited for a collective
   int64_t busy_ns = 0;           // the GPU computed; without a GPU 0
   int64_t host_ns = 0;           // the host's own work; recordings of a GPU only
-  int64_t first_data_ns = 0;     // of the first piece, waiting for data; data_loading.h
+  int64_t first_data_ns = 0;     // of the first piece, waiting for data; data_loading.cc
   int64_t last_data_ns = 0;      // of the last piece, likewise
 };
 
@@ -77,5 +78,18 @@ struct TracedForm {
 // workers, what the computation waited for collectives is taken out of its times. Failure:
 // INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording`, with what to record instead.
 absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace, const TracedForm& form);
+
+// The time for which a worker of a traced step waits for its next batch, as PyTorch's DataLoader
+// marks it.
+
+// The times in which the host is in a DataLoader's __next__ (UnionOf).
+std::vector<TimeSpan> DataLoadingOf(const PyTorchTrace& trace);
+
+// Nanoseconds of them between two instants.
+int64_t DataLoadingBetween(const std::vector<TimeSpan>& loading, int64_t begin_ns, int64_t end_ns);
+
+// Puts what was found of each step (first_data_ns and last_data_ns) before its first piece, as a
+// piece of the pass kDataLoading, and takes it out of the first and the last one. With a note.
+void SplitOffDataLoading(TracedSteps& steps);
 
 }  // namespace stepcast

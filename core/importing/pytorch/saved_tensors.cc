@@ -8,8 +8,6 @@
 
 #include "absl/container/flat_hash_map.h"
 
-#include "core/importing/pytorch/outer_operations.h"
-
 namespace stepcast {
 
 namespace {

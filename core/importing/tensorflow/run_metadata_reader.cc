@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/message_text.h"
+#include "core/importing/tensorflow/recorded_rows.h"
 #include "core/importing/tensorflow/tensorflow_graph.h"
-#include "core/importing/tensorflow/tensorflow_names.h"
 #include "tensorflow/run_metadata.pb.h"
 
 namespace stepcast {

@@ -1,4 +1,5 @@
-// The nodes of a TensorFlow graph and what each of them waits for.
+// The nodes of a TensorFlow graph and what each of them waits for, and the dependencies between
+// recorded nodes that follow from them.
 //
 // Either the graph as it was defined, or the parts that devices executed: those know where each
 // node ran, and the _Send and _Recv nodes between them. A node that comes again is the same node.
@@ -12,8 +13,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
-#include "core/model/profile_limits.h"
+#include "core/importing/tensorflow/recorded_rows.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 
@@ -93,5 +96,47 @@ class WireReader;
 absl::Status ReadNestedGraph(WireReader& reader, TensorflowGraph& graph);
 // The same where the GraphDef is all there is.
 absl::Status ReadWholeGraph(WireReader& reader, TensorflowGraph& graph);
+
+// The dependencies between recorded nodes, found by following the graph backwards to the nearest
+// recorded ones.
+//
+// Nodes that were not recorded (folded, fed, or only there to send and receive) are passed through.
+// Between machines the way leads over the transfer that carried the tensor: by the _Send and _Recv
+// pair of its name and devices in partition graphs, by the sending node's name in a graph that is
+// given.
+// Edges that lead back into a loop's next round are not followed.
+// Cost: each node's way back to recorded ones; all of them together have a limit.
+class GraphDependencies {
+ public:
+  // `kept`: the recorded nodes that become operations. Borrows all.
+  GraphDependencies(const RecordedRows& rows, const TensorflowGraph& graph,
+                    const std::vector<bool>& kept, const ProfileLimits& limits);
+
+  // For each recorded node the kept ones that it waits for, ascending; empty for those not kept.
+  // Fails where an upload has no sender in the graph, or at the limit.
+  absl::StatusOr<std::vector<std::vector<int32_t>>> Find();
+
+  // The node of the graph that a recorded one is; of a transfer the one that sends it. -1: none.
+  int32_t graph_node(int32_t recorded) const { return graph_of_[static_cast<size_t>(recorded)]; }
+
+ private:
+  void IndexTransfer(int32_t recorded);
+  absl::Status Follow(int32_t recorded, std::vector<int32_t>& waiting_for);
+  void Push(int32_t node, const RecordedNode& consumer, std::vector<int32_t>& waiting_for);
+  void PushInputs(int32_t node, const RecordedNode& consumer, std::vector<int32_t>& waiting_for);
+
+  const RecordedRows& rows_;
+  const TensorflowGraph& graph_;
+  const std::vector<bool>& kept_;
+  const ProfileLimits& limits_;
+  std::vector<int32_t> graph_of_;     // by recorded node
+  std::vector<int32_t> recorded_of_;  // by node of the graph; -1: not kept
+  absl::flat_hash_map<std::string, int32_t> transfer_of_tensor_;  // by tensor key
+  absl::flat_hash_map<int32_t, std::vector<int32_t>>
+      transfers_of_node_;         // by sending node of the graph, where it is given
+  std::vector<int32_t> seen_by_;  // by node of the graph: whose way passed there last
+  std::vector<int32_t> stack_;
+  int64_t visits_ = 0;
+};
 
 }  // namespace stepcast

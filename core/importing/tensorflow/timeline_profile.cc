@@ -15,11 +15,9 @@
 #include "core/base/message_text.h"
 #include "core/importing/common/units.h"
 #include "core/importing/common/wire_reader.h"
-#include "core/importing/tensorflow/graph_dependencies.h"
 #include "core/importing/tensorflow/recorded_operations.h"
 #include "core/importing/tensorflow/recorded_rows.h"
 #include "core/importing/tensorflow/tensorflow_graph.h"
-#include "core/importing/tensorflow/tensorflow_names.h"
 #include "core/importing/tensorflow/timeline_reader.h"
 #include "core/model/fault_list.h"
 

@@ -10,9 +10,8 @@
 
 #include "core/base/stop_check.h"
 #include "core/importing/common/byte_source.h"
-#include "core/importing/common/imported_profile.h"
-#include "core/importing/common/recording_options.h"
-#include "core/model/profile_limits.h"
+#include "core/importing/common/recording_import.h"
+#include "core/model/profile.h"
 #include "core/model/step_schedule.h"
 
 namespace stepcast {

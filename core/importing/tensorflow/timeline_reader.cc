@@ -10,7 +10,7 @@
 
 #include "core/base/message_text.h"
 #include "core/importing/common/json_reader.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/units.h"
 #include "core/model/fault_list.h"
 

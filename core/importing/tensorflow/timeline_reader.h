@@ -10,7 +10,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/importing/common/byte_source.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 
 namespace stepcast {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/advise/optimize_job.h"
-#include "core/importing/common/gunzip_source.h"
+#include "core/importing/common/byte_source.h"
 #include "core/importing/pytorch/pytorch_ranks.h"
 #include "core/importing/pytorch/pytorch_trace.h"
 #include "tests/core/advise/chain_job.h"

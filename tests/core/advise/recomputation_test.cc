@@ -19,7 +19,7 @@
 #include "core/advise/strategy_query.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
-#include "core/importing/common/gunzip_source.h"
+#include "core/importing/common/byte_source.h"
 #include "core/importing/pytorch/pytorch_trace.h"
 #include "core/zoo/model_zoo.h"
 

@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 
 #include "core/importing/common/byte_source.h"
-#include "core/importing/common/gunzip_source.h"
 
 namespace stepcast::testing {
 

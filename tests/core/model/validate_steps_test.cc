@@ -1,5 +1,3 @@
-#include "core/model/validate_steps.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
-#include "core/model/profile_limits.h"
+#include "core/model/profile.h"
 #include "server/base/clock.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/store/memory_profile_store.h"

@@ -13,7 +13,7 @@
 
 #include "nlohmann/json.hpp"
 
-#include "core/importing/common/gunzip_source.h"
+#include "core/importing/common/byte_source.h"
 #include "core/importing/pytorch/pytorch_trace.h"
 
 namespace stepcast::saved_tensors_test {

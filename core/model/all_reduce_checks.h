@@ -1,9 +1,10 @@
-// Groups of gradients: the reason why a recording has none but its own, and the check of those that
-// are given by name.
+// The checks of what a scenario of collectives is given: groups of gradients by name, and measured
+// collectives.
 //
 // Threads: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "core/model/profile.h"
 
 namespace stepcast {
+
+// Groups of gradients: the reason why a recording has none but its own, and the check of those that
+// are given by name.
 
 // True of what is summed over all workers: gradients that are all-reduced; of a profile of
 // parameter servers, what its workers upload.
@@ -27,5 +31,11 @@ std::string WhyNoOtherBuckets(const Profile& profile);
 // another place.
 void CheckGroups(const Profile& profile, const std::vector<GradientGroup>& groups,
                  const std::string& path, FaultList& faults);
+
+// The points by kind, workers and size, and faults for what is no measurement; none of them where
+// there are more than `max_points`. `are_used`: then there must be an all-reduce.
+std::vector<MeasuredCollective> CheckedPoints(std::vector<MeasuredCollective> points, bool are_used,
+                                              const std::string& path, int64_t max_points,
+                                              FaultList& faults);
 
 }  // namespace stepcast

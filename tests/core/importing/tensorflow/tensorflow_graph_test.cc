@@ -1,4 +1,4 @@
-#include "core/importing/tensorflow/graph_dependencies.h"
+#include "core/importing/tensorflow/tensorflow_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 #include "tests/core/importing/random_training.h"
 
-namespace stepcast::graph_dependencies_test {
+namespace stepcast::tensorflow_graph_test {
 namespace {
 
 constexpr char kWorker[] = "/job:worker/replica:0/task:0/device:CPU:0";
@@ -112,4 +112,4 @@ TEST(GraphDependenciesTest, WaysThroughWhatWasNotRecordedHaveALimit) {
 }
 
 }  // namespace
-}  // namespace stepcast::graph_dependencies_test
+}  // namespace stepcast::tensorflow_graph_test

@@ -1,4 +1,4 @@
-#include "core/importing/common/recording_options.h"
+#include "core/importing/common/recording_import.h"
 
 #include <utility>
 

@@ -1,8 +1,10 @@
-// The facts that a foreign recording does not hold and whoever imports it must state.
+// The import of a foreign recording: the facts that it does not hold and whoever imports it must
+// state, its faults, and its result.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -31,5 +33,10 @@ absl::Status ImportFault(std::string field, std::string description);
 
 // A profile's faults as ones of the recording it was made of; other statuses as they are.
 absl::Status AsImportFaults(const absl::Status& status);
+
+struct ImportedProfile {
+  Profile profile;
+  std::vector<std::string> notes;  // findings, omissions and assumptions, a sentence each
+};
 
 }  // namespace stepcast

@@ -1,4 +1,4 @@
-#include "core/importing/common/gunzip_source.h"
+#include "core/importing/common/byte_source.h"
 
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-#include "core/importing/common/gunzip_source.h"
+#include "core/importing/common/byte_source.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-namespace stepcast::gunzip_source_test {
+namespace stepcast::byte_source_test {
 namespace {
 
 std::string Gzipped(const std::string& text) {
@@ -126,4 +126,4 @@ TEST(GunzipSourceTest, ALittleThatBecomesMuchEndsAtTheLimit) {
 }
 
 }  // namespace
-}  // namespace stepcast::gunzip_source_test
+}  // namespace stepcast::byte_source_test

@@ -1,10 +1,10 @@
-#include "core/importing/tensorflow/step_clock.h"
+#include "core/importing/tensorflow/recorded_operations.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace stepcast::step_clock_test {
+namespace stepcast::recorded_operations_test {
 namespace {
 
 // A server's read, its download, a computation, its upload, an update.
@@ -106,4 +106,4 @@ TEST(StepClockTest, EachServerHasAClock) {
 }
 
 }  // namespace
-}  // namespace stepcast::step_clock_test
+}  // namespace stepcast::recorded_operations_test
