@@ -17,7 +17,6 @@
 #include "core/base/error.h"
 #include "core/calibrate/normal_equations.h"
 #include "core/calibrate/robust_statistics.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

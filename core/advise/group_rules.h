@@ -91,7 +91,6 @@ HorovodTime HorovodBackward(std::span<const BackwardLayer> layers, const Overlap
                             absl::FunctionRef<int32_t(double bytes)> threads_of);
 
 // Runs of layers whose gradients are never parted, as the dynamic programming takes them.
-
 struct LayerBlock {
   int32_t first = 0;  // layer
   int32_t count = 0;

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/profile.h"
-#include "core/predict/device_memory.h"
+#include "core/predict/device_use.h"
 
 namespace stepcast {
 

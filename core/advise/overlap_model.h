@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/model/all_reduce.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

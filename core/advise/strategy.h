@@ -17,7 +17,7 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/step_model.h"
-#include "core/predict/device_memory.h"
+#include "core/predict/device_use.h"
 
 namespace stepcast {
 

@@ -14,7 +14,6 @@
 #include "core/base/message_text.h"
 #include "core/base/stop_check.h"
 #include "core/communication/server_step.h"
-#include "core/model/fault_list.h"
 #include "core/model/job_change.h"
 #include "core/model/scenario_edits.h"
 #include "core/model/step_model.h"

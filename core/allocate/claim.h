@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
@@ -59,5 +60,96 @@ absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(const std::vecto
                                                                 const ClusterCapacity& capacity,
                                                                 MeritRule rule, StopCheck stop,
                                                                 const SearchLimits& limits = {});
+
+// The search among what jobs may get beyond the least of their claims.
+
+// The surplus of a cluster, and the decision table of dynamic programming over it.
+//
+// Threads: none.
+
+// A share, beyond the least workers and the least servers of its claim.
+struct Extra {
+  int32_t workers = 0;
+  int32_t servers = 0;  // 0 where servers are without limit
+  double merit = 0;
+  int32_t share = 0;  // its index in the claim
+};
+
+// The shares and the capacity that remain once every claim has its least.
+struct Surplus {
+  std::vector<std::vector<Extra>> claims;  // by workers, then servers, ascending; nothing that
+                                           // another one beats at no more of both
+  int32_t workers = 0;  // of the capacity, no more than all claims together can take
+  int32_t servers = 0;
+
+  // The least of every claim taken off the capacity, and what does not fit any more left out. False
+  // where the leasts do not fit: the rest is meaningless then.
+  bool Settle();
+};
+
+// None where the leasts do not fit. REQUIRES: as ShareExactly.
+std::optional<Surplus> SurplusOf(const std::vector<Claim>& claims, const ClusterCapacity& capacity);
+
+// A capacity is one number, servers first: so rows of workers are contiguous.
+class CapacityGrid {
+ public:
+  explicit CapacityGrid(const Surplus& surplus)
+      : workers_(surplus.workers), servers_(surplus.servers) {}
+
+  int32_t workers() const { return workers_; }
+  int32_t servers() const { return servers_; }
+  size_t size() const { return Row(servers_ + 1); }
+  // REQUIRES, here and below: neither is negative nor above what there is.
+  size_t Index(int32_t workers, int32_t servers) const {
+    return Row(servers) + static_cast<size_t>(workers);
+  }
+  size_t Row(int32_t servers) const {
+    return static_cast<size_t>(servers) * (static_cast<size_t>(workers_) + 1);
+  }
+  // The distance, in indices, from the capacity without an extra to the one with it.
+  size_t Offset(const Extra& extra) const {
+    return Row(extra.servers) + static_cast<size_t>(extra.workers);
+  }
+
+ private:
+  int32_t workers_;
+  int32_t servers_;
+};
+
+// The extra that every claim takes at every capacity. Memory: 4 bytes a claim and capacity.
+class ChoiceGrid {
+ public:
+  ChoiceGrid(const Surplus& surplus, const CapacityGrid& grid)
+      : grid_(grid), choices_(surplus.claims.size(), std::vector<int32_t>(grid.size())) {}
+
+  // Of one claim, by capacity: an index into its extras.
+  std::vector<int32_t>& Of(size_t claim) { return choices_[claim]; }
+  // The share of every claim at that capacity. REQUIRES: all were chosen; the grid and the surplus
+  // are those of the search.
+  std::vector<size_t> Follow(const Surplus& surplus, size_t capacity) const;
+
+ private:
+  const CapacityGrid& grid_;
+  std::vector<std::vector<int32_t>> choices_;
+};
+
+// ALLOCATION_TOO_LARGE where the search would be: `factor` is what a visit of a share costs.
+absl::Status CheckSearch(const Surplus& surplus, const CapacityGrid& grid, int64_t factor,
+                         const SearchLimits& limits);
+
+// The shares whose least merit is highest, of those the next to least, and so on: lexicographic
+// max-min.
+//
+// Threads: pure function. Cost, failure: see ShareExactly.
+
+// The index of each claim's share; none where nothing fits.
+//
+// First, as water-filling does, the level that all claims can reach together is raised, and claims
+// that have nothing better are settled there; that only leaves out shares which no best allocation
+// holds. What then cannot be raised together is searched by dynamic programming over sorted merits:
+// adding the same merit to two lists of merits does not change which of them is better, so the best
+// of a capacity is made of bests of smaller ones.
+absl::StatusOr<std::optional<std::vector<size_t>>> SearchLeastFirst(Surplus surplus, StopCheck stop,
+                                                                    const SearchLimits& limits);
 
 }  // namespace stepcast

@@ -20,7 +20,7 @@
 #include "core/base/stop_check.h"
 #include "core/calibrate/clock_skew.h"
 #include "core/calibrate/link_replay.h"
-#include "core/calibrate/payload_bandwidth.h"
+#include "core/calibrate/recorded_phase.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

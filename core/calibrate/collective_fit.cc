@@ -14,7 +14,6 @@
 #include "core/base/error.h"
 #include "core/calibrate/benchmark_fit.h"
 #include "core/calibrate/robust_statistics.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

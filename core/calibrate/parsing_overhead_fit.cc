@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/calibrate/recorded_phase.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

@@ -9,9 +9,8 @@
 
 #include "core/base/error.h"
 #include "core/compare/coarse_models.h"
-#include "core/compare/collective_models.h"
+#include "core/compare/synchronous_models.h"
 #include "core/model/all_reduce.h"
-#include "core/model/fault_list.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {

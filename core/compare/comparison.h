@@ -14,8 +14,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/compare/coarse_models.h"
-#include "core/compare/collective_models.h"
-#include "core/compare/pipeline_models.h"
+#include "core/compare/synchronous_models.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
@@ -89,10 +88,10 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
 
 // REQUIRES: the query was resolved for this profile.
 // The queueing model and Cynthia are of asynchronous training, the former of one server: elsewhere
-// they say why they say nothing. Models of pipelines are in core/compare/pipeline_models.h, and
-// linear scaling is that of the simulated one replica. Models of collectives are in
-// core/compare/collective_models.h; the one without overlap is computation and then all
-// collectives, as the scenario has them. Cost: as PredictThroughput, and the recorded steps once
+// they say why they say nothing. Models of collectives and of pipelines are in
+// core/compare/synchronous_models.h; the one without overlap is computation and then all
+// collectives, as the scenario has them, and linear scaling is that of the simulated one replica.
+// Cost: as PredictThroughput, and the recorded steps once
 // for the phases and once for every count. Failure: as PredictThroughput.
 absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query,
                                                StopCheck stop, const Executor& executor = InOrder(),

@@ -10,7 +10,6 @@
 
 #include "core/base/distributions.h"
 #include "core/base/error.h"
-#include "core/model/fault_list.h"
 #include "core/pipeline/schedule.h"
 
 namespace stepcast {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

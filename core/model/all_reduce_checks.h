@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/model/all_reduce.h"
-#include "core/model/fault_list.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

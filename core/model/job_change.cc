@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/model/dependency_cycle.h"
-#include "core/model/fault_list.h"
 #include "core/model/scenario.h"
 #include "core/model/step_model.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

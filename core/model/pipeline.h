@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/profile.h"
 #include "core/model/stage_map.h"
 #include "core/pipeline/schedule.h"

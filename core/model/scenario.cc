@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bandwidth.h"
+#include "core/base/error.h"
 #include "core/base/index.h"
 #include "core/base/message_text.h"
-#include "core/model/fault_list.h"
 #include "core/model/job_change.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/pipeline.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 
 namespace stepcast {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/job_change.h"
 #include "core/model/profile.h"
 

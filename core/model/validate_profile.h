@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/model/fault_list.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

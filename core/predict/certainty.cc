@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/distributions.h"
-#include "core/predict/model_errors.inc"
 
 namespace stepcast {
 

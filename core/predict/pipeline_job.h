@@ -17,8 +17,7 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/pipeline/simulation.h"
-#include "core/predict/device_memory.h"
-#include "core/predict/pass_times.h"
+#include "core/predict/device_use.h"
 
 namespace stepcast {
 

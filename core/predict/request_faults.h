@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/error.h"
-#include "core/model/fault_list.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"

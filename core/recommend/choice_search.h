@@ -24,7 +24,7 @@
 #include "core/model/profile.h"
 #include "core/predict/point_set.h"
 #include "core/predict/settled_choice.h"
-#include "core/recommend/outcome.h"
+#include "core/recommend/recommendation.h"
 #include "core/recommend/recommendation_query.h"
 #include "core/recommend/throughput_bound.h"
 

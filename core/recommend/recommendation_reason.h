@@ -10,7 +10,7 @@
 
 #include "core/predict/settled_choice.h"
 #include "core/recommend/choice_search.h"
-#include "core/recommend/outcome.h"
+#include "core/recommend/recommendation.h"
 #include "core/recommend/recommendation_query.h"
 
 namespace stepcast {

@@ -8,13 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
+#include "core/base/error.h"
 #include "core/base/message_text.h"
-#include "core/model/fault_list.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
 #include "core/model/validate_profile.h"
 #include "core/zoo/networks.h"
-#include "core/zoo/torch_networks.h"
 
 namespace stepcast {
 

@@ -1,9 +1,9 @@
-#include "core/zoo/torch_networks.h"
-
 #include <array>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/zoo/networks.h"
 
 namespace stepcast::torch {
 

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/model/fault_list.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"

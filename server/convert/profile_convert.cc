@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/base/message_text.h"
-#include "core/model/fault_list.h"
 #include "server/convert/enum_table.h"
 #include "server/convert/operation_convert.h"
 

@@ -9,7 +9,7 @@
 
 #include "google/protobuf/timestamp.pb.h"
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/profile.h"
 #include "server/convert/profile_requests.h"
 #include "server/store/profile_store.h"

@@ -10,7 +10,7 @@
 
 #include "google/protobuf/duration.pb.h"
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "stepcast/v1/scenario.pb.h"

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/base/message_text.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast::server {
 

@@ -19,7 +19,6 @@
 #include "core/diagnose/diagnosis.h"
 #include "core/layouts/layout_search.h"
 #include "core/layouts/run_fit.h"
-#include "core/model/fault_list.h"
 #include "core/model/job_change.h"
 #include "core/predict/order.h"
 #include "core/predict/request_faults.h"

@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "nlohmann/json_fwd.hpp"
 
+#include "core/base/error.h"
 #include "core/importing/benchmarks/collective_benchmark.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

@@ -18,9 +18,7 @@
 #include "core/base/message_text.h"
 #include "core/importing/benchmarks/benchmark_sections.h"
 #include "core/importing/common/recording_import.h"
-#include "core/importing/common/units.h"
 #include "core/importing/file_kind.h"
-#include "core/model/fault_list.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

@@ -13,12 +13,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/importing/common/json_reader.h"
 #include "core/importing/common/recording_import.h"
-#include "core/importing/common/units.h"
 #include "core/importing/common/wire_reader.h"
 #include "core/importing/file_kind.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

@@ -22,8 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/message_text.h"
 #include "core/importing/chakra/chakra_reader.h"
-#include "core/importing/common/units.h"
-#include "core/model/fault_list.h"
+#include "core/importing/common/recording_import.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

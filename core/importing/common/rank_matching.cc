@@ -14,8 +14,6 @@
 #include "core/base/index.h"
 #include "core/base/message_text.h"
 #include "core/importing/common/recording_import.h"
-#include "core/importing/common/units.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

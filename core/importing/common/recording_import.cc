@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/model/fault_list.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {

@@ -1,17 +1,27 @@
-// The import of a foreign recording: the facts that it does not hold and whoever imports it must
-// state, its faults, and its result.
+// The import of a foreign recording: its units, the facts that it does not hold and whoever imports
+// it must state, its faults, and its result.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
+
+// The units of recordings, and their texts in the form that absl takes.
+
+inline constexpr double kNsPerMs = 1e6;
+inline constexpr double kMebibyte = 1 << 20;
+
+// Debian 12's absl has a string_view of its own.
+inline absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
 
 struct RecordingOptions {
   std::string model;

@@ -19,10 +19,9 @@
 
 #include "core/base/error.h"
 #include "core/base/message_text.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/time_spans.h"
-#include "core/importing/common/units.h"
 #include "core/importing/horovod/horovod_reader.h"
-#include "core/model/fault_list.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

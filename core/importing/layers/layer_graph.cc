@@ -12,10 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
+#include "core/base/error.h"
 #include "core/base/message_text.h"
-#include "core/importing/common/units.h"
+#include "core/importing/common/recording_import.h"
 #include "core/model/dependency_cycle.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

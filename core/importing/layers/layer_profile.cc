@@ -6,11 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/base/error.h"
 #include "core/importing/common/recording_import.h"
-#include "core/importing/common/units.h"
 #include "core/importing/layers/layer_graph.h"
 #include "core/importing/layers/layer_table.h"
-#include "core/model/fault_list.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
 

@@ -16,7 +16,6 @@
 
 #include "core/base/message_text.h"
 #include "core/importing/common/recording_import.h"
-#include "core/importing/common/units.h"
 
 namespace stepcast {
 

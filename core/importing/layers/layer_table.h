@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/model/fault_list.h"
+#include "core/base/error.h"
 #include "core/model/profile.h"
 #include "core/model/training_graph.h"
 

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/time_spans.h"
-#include "core/importing/common/units.h"
 #include "core/importing/pytorch/pytorch_content.h"
 #include "core/importing/pytorch/pytorch_reader.h"
 

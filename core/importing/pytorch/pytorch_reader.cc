@@ -14,7 +14,6 @@
 #include "core/base/message_text.h"
 #include "core/importing/common/json_reader.h"
 #include "core/importing/common/recording_import.h"
-#include "core/importing/common/units.h"
 
 namespace stepcast {
 

@@ -12,11 +12,10 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/error.h"
-#include "core/importing/common/units.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/pytorch/gradient_buckets.h"
 #include "core/importing/pytorch/pytorch_reader.h"
 #include "core/importing/pytorch/pytorch_steps.h"
-#include "core/model/fault_list.h"
 #include "core/model/profile.h"
 
 namespace stepcast {

@@ -1,7 +1,7 @@
-#include "core/importing/pytorch/tensor_rules.h"
-
 #include <algorithm>
 #include <array>
+
+#include "core/importing/pytorch/saved_tensors.h"
 
 namespace stepcast {
 

@@ -11,10 +11,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/base/message_text.h"
 #include "core/importing/common/recording_import.h"
 #include "core/importing/tensorflow/recorded_rows.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

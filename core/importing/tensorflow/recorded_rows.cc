@@ -7,10 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/base/message_text.h"
 #include "core/importing/common/recording_import.h"
-#include "core/importing/common/units.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

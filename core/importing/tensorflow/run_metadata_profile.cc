@@ -13,12 +13,12 @@
 
 #include "core/base/error.h"
 #include "core/base/message_text.h"
-#include "core/importing/common/units.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/wire_reader.h"
 #include "core/importing/tensorflow/recorded_operations.h"
 #include "core/importing/tensorflow/recorded_rows.h"
-#include "core/importing/tensorflow/run_metadata_reader.h"
 #include "core/importing/tensorflow/tensorflow_graph.h"
+#include "core/importing/tensorflow/tensorflow_readers.h"
 
 namespace stepcast {
 

@@ -8,12 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/base/message_text.h"
 #include "core/importing/common/recording_import.h"
-#include "core/importing/common/units.h"
 #include "core/importing/common/wire_reader.h"
 #include "core/importing/tensorflow/recorded_rows.h"
-#include "core/model/fault_list.h"
 #include "tensorflow/graph.pb.h"
 
 namespace stepcast {

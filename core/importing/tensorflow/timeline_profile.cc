@@ -13,13 +13,12 @@
 
 #include "core/base/error.h"
 #include "core/base/message_text.h"
-#include "core/importing/common/units.h"
+#include "core/importing/common/recording_import.h"
 #include "core/importing/common/wire_reader.h"
 #include "core/importing/tensorflow/recorded_operations.h"
 #include "core/importing/tensorflow/recorded_rows.h"
 #include "core/importing/tensorflow/tensorflow_graph.h"
-#include "core/importing/tensorflow/timeline_reader.h"
-#include "core/model/fault_list.h"
+#include "core/importing/tensorflow/tensorflow_readers.h"
 
 namespace stepcast {
 

@@ -12,7 +12,6 @@
 
 #include "core/base/error.h"
 #include "core/base/index.h"
-#include "core/model/fault_list.h"
 
 namespace stepcast {
 

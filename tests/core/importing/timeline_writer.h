@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/importing/tensorflow/timeline_reader.h"
+#include "core/importing/tensorflow/tensorflow_readers.h"
 
 namespace stepcast::testing {
 

@@ -1,8 +1,7 @@
-#include "core/recommend/outcome.h"
-
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
+#include "core/recommend/recommendation.h"
 
 namespace stepcast::outcome_test {
 namespace {

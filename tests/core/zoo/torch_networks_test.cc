@@ -1,5 +1,3 @@
-#include "core/zoo/torch_networks.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -35,9 +35,9 @@ DECODERS = {
     "profile_upload": _PROFILE + ["server/convert/utf8.cc"],
     "pytorch": ["core/importing/pytorch/gradient_buckets.cc", "core/importing/pytorch/pytorch_content.cc", "core/importing/pytorch/pytorch_reader.cc", "core/importing/pytorch/pytorch_steps.cc", "core/importing/pytorch/pytorch_trace.cc", "core/importing/common/time_spans.cc"] + _JSON,
     "pytorch_ranks": ["core/replay/clock_alignment.cc", "core/replay/recorded_job.cc", "core/importing/pytorch/pytorch_ranks.cc", "core/model/multi_rank_recording.cc", "core/model/validate_steps.cc"],
-    "run_metadata": _RECORDING + _WIRE + ["core/importing/tensorflow/run_metadata_profile.cc", "core/importing/tensorflow/run_metadata_reader.cc"],
+    "run_metadata": _RECORDING + _WIRE + ["core/importing/tensorflow/run_metadata_profile.cc", "core/importing/tensorflow/tensorflow_readers.cc"],
     "stored_profile": _PROFILE,
     "submission": ["client/src/advice.cc", "deploy/slurm/submission.cc", "deploy/slurm/settings.cc"],
-    "timeline": _STEPS + ["core/importing/tensorflow/timeline_profile.cc", "core/importing/tensorflow/timeline_reader.cc"] + _JSON,
+    "timeline": _STEPS + ["core/importing/tensorflow/timeline_profile.cc", "core/importing/tensorflow/tensorflow_readers.cc"] + _JSON,
     "wire_status": ["client/src/error_status.cc", "client/src/error_details.cc"],
 }

@@ -1,4 +1,4 @@
-#include "core/calibrate/payload_bandwidth.h"
+#include "core/calibrate/recorded_phase.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "tests/core/calibrate/streams.h"
 #include "tests/support/repetitions.h"
 
-namespace stepcast::payload_bandwidth_test {
+namespace stepcast::recorded_phase_test {
 namespace {
 
 using testing::PhaseFrom;
@@ -139,4 +139,4 @@ TEST(PayloadBandwidthTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast::payload_bandwidth_test
+}  // namespace stepcast::recorded_phase_test

@@ -1,10 +1,7 @@
-// The memory of one device of a worker at the peak of its step, as far as a profile tells it:
-// parameters, gradients and the optimizer's state, by the sharding of a scenario, and what the
-// forward pass keeps. Predictions, pipelines and strategies count by these rules.
+// The use of one device of a worker in a step, as far as a profile tells it: its memory at the
+// peak, and its computation by pass.
 //
-// Source: dPRO (MLSys 2022), section 7.4; of the shares Rajbhandari et al., "ZeRO" (SC 2020),
-// section 3, and of what FSDP gathers Zhao et al., "PyTorch FSDP" (VLDB 2023). Threads: pure
-// functions; values.
+// Threads: pure functions; values.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +10,18 @@
 #include <vector>
 
 #include "core/communication/all_reduce.h"
+#include "core/engine/program.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 
 namespace stepcast {
+
+// The memory of a device at the peak of its step: parameters, gradients and the optimizer's state,
+// by the sharding of a scenario, and what the forward pass keeps. Predictions, pipelines and
+// strategies count by these rules.
+//
+// Source: dPRO (MLSys 2022), section 7.4; of the shares Rajbhandari et al., "ZeRO" (SC 2020),
+// section 3, and of what FSDP gathers Zhao et al., "PyTorch FSDP" (VLDB 2023).
 
 // The copies of a parameter that a worker holds: itself, its gradient, and Adam's two moments;
 // those are the servers' where there are any.
@@ -81,5 +86,28 @@ MemoryNeeds MemoryNeedsOf(const Profile& profile);
 // REQUIRES: the scenario has no pipeline.
 std::optional<DeviceMemory> MemoryOf(const MemoryNeeds& needs, const Scenario& scenario,
                                      const std::vector<PlannedCollective>& collectives);
+
+// The computation of a worker's step by the pass that it belongs to.
+//
+// Source: dPRO (MLSys 2022), Table 2, which tells forward and backward apart in this way.
+
+// Seconds of a step, mean over the recorded steps, at the recorded speed. Of several streams the
+// one that has most of a pass.
+struct PassTimes {
+  double forward = 0;
+  double backward = 0;  // of inputs and of weights
+  double optimizer = 0;
+  double other = 0;  // of what belongs elsewhere, or does not say
+
+  // At so many times the speed.
+  PassTimes operator/(double speed) const {
+    return {forward / speed, backward / speed, optimizer / speed, other / speed};
+  }
+};
+
+// Of what the program's worker and its host compute; parsing is in none. None where no computation
+// says what it belongs to. REQUIRES: the program is of this profile. Cost: linear in operations x
+// steps.
+std::optional<PassTimes> PassTimesOf(const Program& program, const Profile& profile);
 
 }  // namespace stepcast

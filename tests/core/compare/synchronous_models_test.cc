@@ -1,4 +1,4 @@
-#include "core/compare/collective_models.h"
+#include "core/compare/synchronous_models.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/compare/comparison.h"
 
-namespace stepcast::collective_models_test {
+namespace stepcast::synchronous_models_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -187,4 +187,4 @@ TEST(PolluxFormulaTest, NothingIsBelowZero) {
 }
 
 }  // namespace
-}  // namespace stepcast::collective_models_test
+}  // namespace stepcast::synchronous_models_test
