@@ -17,8 +17,8 @@
 #include "core/communication/all_reduce.h"
 #include "core/communication/collective_time.h"
 #include "core/model/scenario_edits.h"
-#include "core/predict/distinct_warnings.h"
 #include "core/predict/point_set.h"
+#include "core/predict/throughput.h"
 
 namespace stepcast {
 

@@ -20,7 +20,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
-#include "core/predict/settled_choice.h"
+#include "core/predict/certainty.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {

@@ -1,5 +1,3 @@
-#include "core/advise/memory_choice.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +5,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/advise/communication_tuning.h"
+#include "core/advise/optimize_job.h"
 #include "core/advise/recomputation.h"
 #include "core/base/error.h"
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <tuple>
 
-#include "core/predict/distinct_warnings.h"
-#include "core/predict/settled_choice.h"
+#include "core/predict/certainty.h"
+#include "core/predict/throughput.h"
 
 namespace stepcast {
 

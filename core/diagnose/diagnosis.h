@@ -23,7 +23,6 @@
 #include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
 #include "core/predict/what_if.h"
-#include "core/replay/collective_slowdown.h"
 #include "core/replay/critical_path.h"
 #include "core/replay/job_recording_report.h"
 #include "core/replay/overlap_slowdown.h"

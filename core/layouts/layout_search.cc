@@ -10,10 +10,10 @@
 #include "core/base/index.h"
 #include "core/model/stage_map.h"
 #include "core/pipeline/schedule.h"
+#include "core/predict/certainty.h"
 #include "core/predict/pipeline_job.h"
 #include "core/predict/pipeline_prediction.h"
 #include "core/predict/request_faults.h"
-#include "core/predict/settled_choice.h"
 
 namespace stepcast {
 namespace {

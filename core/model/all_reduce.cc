@@ -12,7 +12,6 @@
 
 #include "core/base/index.h"
 #include "core/base/message_text.h"
-#include "core/model/all_reduce_checks.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {

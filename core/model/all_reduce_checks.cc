@@ -1,5 +1,3 @@
-#include "core/model/all_reduce_checks.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +10,7 @@
 
 #include "core/base/index.h"
 #include "core/base/message_text.h"
+#include "core/model/all_reduce.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {

@@ -15,10 +15,10 @@
 #include "core/orders/least_step.h"
 #include "core/orders/order_search.h"
 #include "core/orders/transfer_ranks.h"
-#include "core/predict/distinct_warnings.h"
 #include "core/predict/point_set.h"
 #include "core/predict/replications.h"
 #include "core/predict/request_faults.h"
+#include "core/predict/throughput.h"
 
 namespace stepcast {
 

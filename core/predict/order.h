@@ -22,9 +22,9 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/orders/transfer_ranks.h"
+#include "core/predict/certainty.h"
 #include "core/predict/order_consistency.h"
 #include "core/predict/run_memory.h"
-#include "core/predict/settled_choice.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/predict/distinct_warnings.h"
+#include "core/predict/throughput.h"
 #include "core/recommend/choice_search.h"
 #include "core/recommend/recommendation_reason.h"
 

@@ -15,8 +15,8 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
+#include "core/predict/certainty.h"
 #include "core/predict/run_memory.h"
-#include "core/predict/settled_choice.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation_query.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/predict/settled_choice.h"
+#include "core/predict/certainty.h"
 #include "core/recommend/choice_search.h"
 #include "core/recommend/recommendation.h"
 #include "core/recommend/recommendation_query.h"

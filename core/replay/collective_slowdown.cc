@@ -1,5 +1,3 @@
-#include "core/replay/collective_slowdown.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -11,6 +9,7 @@
 #include "core/base/index.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/replay/overlap_slowdown.h"
 
 namespace stepcast {
 

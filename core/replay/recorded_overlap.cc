@@ -1,5 +1,3 @@
-#include "core/replay/recorded_overlap.h"
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "core/base/index.h"
 #include "core/base/time.h"
 #include "core/replay/execution.h"
+#include "core/replay/overlap_slowdown.h"
 #include "core/replay/recorded_job.h"
 
 namespace stepcast {

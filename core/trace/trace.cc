@@ -17,8 +17,7 @@
 #include "core/replay/critical_path.h"
 #include "core/replay/execution.h"
 #include "core/replay/job_recording_report.h"
-#include "core/trace/perfetto_writer.h"
-#include "core/trace/pipeline_trace.h"
+#include "core/trace/trace_writers.h"
 
 namespace stepcast {
 

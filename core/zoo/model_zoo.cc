@@ -10,8 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/message_text.h"
-#include "core/model/step_schedule.h"
-#include "core/model/training_graph.h"
+#include "core/model/made_steps.h"
 #include "core/model/validate_profile.h"
 #include "core/zoo/networks.h"
 

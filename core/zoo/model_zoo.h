@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/model/made_steps.h"
 #include "core/model/profile.h"
-#include "core/model/step_schedule.h"
 
 namespace stepcast {
 

@@ -18,7 +18,7 @@
 #include "core/importing/horovod/horovod_timeline.h"
 #include "core/importing/layers/layer_profile.h"
 #include "core/importing/pytorch/pytorch_trace.h"
-#include "core/importing/tensorflow/timeline_profile.h"
+#include "core/importing/tensorflow/tensorflow_profile.h"
 #include "core/model/profile.h"
 #include "core/replay/job_recording_report.h"
 #include "core/zoo/model_zoo.h"

@@ -14,9 +14,9 @@
 #include "core/base/error.h"
 #include "core/importing/chakra/chakra_trace.h"
 #include "core/importing/file_kind.h"
-#include "core/importing/pytorch/pytorch_ranks.h"
-#include "core/importing/tensorflow/run_metadata_profile.h"
-#include "core/replay/recorded_overlap.h"
+#include "core/importing/pytorch/pytorch_trace.h"
+#include "core/importing/tensorflow/tensorflow_profile.h"
+#include "core/replay/overlap_slowdown.h"
 
 namespace stepcast::server {
 

@@ -36,7 +36,7 @@ struct ImportedFormat {
 
 // The cost of collectives to the computation beside them, and of it to them, is taken out of the
 // times of several workers: as much as the call says, else what they tell for certain
-// (core/replay/recorded_overlap.h).
+// (core/replay/overlap_slowdown.h).
 // Faults of one of several recordings are at `recordings[2]`, those of all at `recordings`; their
 // clocks are put on one time, which fails with reason CLOCKS_CONTRADICT.
 absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes,

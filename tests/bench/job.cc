@@ -9,9 +9,8 @@
 
 #include "core/base/random.h"
 #include "core/communication/parameter_servers.h"
+#include "core/model/made_steps.h"
 #include "core/model/scenario.h"
-#include "core/model/step_schedule.h"
-#include "core/model/training_graph.h"
 #include "core/orders/transfer_ranks.h"
 #include "core/zoo/model_zoo.h"
 

@@ -12,9 +12,9 @@
 #include "core/importing/common/byte_source.h"
 #include "core/importing/common/rank_matching.h"
 #include "core/importing/common/recording_import.h"
+#include "core/model/made_steps.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/profile.h"
-#include "core/model/step_schedule.h"
 
 namespace stepcast {
 

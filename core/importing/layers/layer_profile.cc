@@ -10,8 +10,7 @@
 #include "core/importing/common/recording_import.h"
 #include "core/importing/layers/layer_graph.h"
 #include "core/importing/layers/layer_table.h"
-#include "core/model/step_schedule.h"
-#include "core/model/training_graph.h"
+#include "core/model/made_steps.h"
 
 namespace stepcast {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/model/made_steps.h"
 #include "core/model/profile.h"
-#include "core/model/training_graph.h"
 
 namespace stepcast {
 

@@ -1,5 +1,3 @@
-#include "core/importing/pytorch/pytorch_ranks.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -12,6 +10,7 @@
 #include "core/importing/pytorch/pipeline_ranks.h"
 #include "core/importing/pytorch/pytorch_content.h"
 #include "core/importing/pytorch/pytorch_reader.h"
+#include "core/importing/pytorch/pytorch_trace.h"
 
 namespace stepcast {
 

@@ -1,15 +1,20 @@
-// Import of a trace of PyTorch's profiler: of one worker, with or without DistributedDataParallel,
-// or of one rank of many. README.md says what becomes of what, and what to record.
+// Import of traces of PyTorch's profiler: of one worker, with or without DistributedDataParallel,
+// or of the ranks of one job (pytorch_ranks.cc). README.md says what becomes of what, and what to
+// record.
 #pragma once
 
 #include <optional>
+#include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
 #include "core/importing/common/byte_source.h"
+#include "core/importing/common/rank_matching.h"
 #include "core/importing/common/recording_import.h"
 #include "core/importing/pytorch/pytorch_reader.h"
+#include "core/model/multi_rank_recording.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
@@ -41,5 +46,21 @@ absl::StatusOr<ImportedProfile> ProfileOfPyTorchRank(const PyTorchTrace& trace,
 // OK, or the options' faults, each at its field.
 absl::Status CheckPyTorchTraceOptions(const PyTorchTraceOptions& options,
                                       const ProfileLimits& limits);
+
+// Traces of several ranks. Each rank's trace is read as one; rank_matching.h makes one recording of
+// them. Ranks that send and receive are a replica of a pipeline (pipeline_ranks.h).
+
+// By rank: that of distributedInfo, else of the name. A profile is of a pipeline, which the first
+// trace says. Memory: the events that an import needs of one trace, and of each what its profile
+// takes. Failure: as ImportPyTorchTrace and ImportRanks, or as ProfileOfPipeline.
+using PyTorchJob = std::variant<MultiRankRecording, ImportedProfile>;
+absl::StatusOr<PyTorchJob> ImportPyTorchJob(const std::vector<RankTrace>& traces,
+                                            const PyTorchTraceOptions& options,
+                                            const ProfileLimits& limits, StopCheck stop);
+
+// The same of workers that reduce gradients; those of a pipeline fail at `recordings`.
+absl::StatusOr<MultiRankRecording> ImportPyTorchRanks(const std::vector<RankTrace>& traces,
+                                                      const PyTorchTraceOptions& options,
+                                                      const ProfileLimits& limits, StopCheck stop);
 
 }  // namespace stepcast

@@ -1,5 +1,3 @@
-#include "core/importing/tensorflow/run_metadata_profile.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -18,6 +16,7 @@
 #include "core/importing/tensorflow/recorded_operations.h"
 #include "core/importing/tensorflow/recorded_rows.h"
 #include "core/importing/tensorflow/tensorflow_graph.h"
+#include "core/importing/tensorflow/tensorflow_profile.h"
 #include "core/importing/tensorflow/tensorflow_readers.h"
 
 namespace stepcast {

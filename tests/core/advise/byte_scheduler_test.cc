@@ -11,7 +11,7 @@
 #include "core/advise/communication_query.h"
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/model/training_graph.h"
+#include "core/model/made_steps.h"
 #include "core/predict/throughput.h"
 #include "tests/core/advise/layered_byte_scheduler.h"
 

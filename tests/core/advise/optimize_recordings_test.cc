@@ -12,7 +12,6 @@
 
 #include "core/advise/optimize_job.h"
 #include "core/importing/common/byte_source.h"
-#include "core/importing/pytorch/pytorch_ranks.h"
 #include "core/importing/pytorch/pytorch_trace.h"
 #include "tests/core/advise/chain_job.h"
 

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/communication/job.h"
-#include "core/model/training_graph.h"
+#include "core/model/made_steps.h"
 #include "tests/core/engine/job_builder.h"
 
 namespace stepcast::expanded_ring_test {

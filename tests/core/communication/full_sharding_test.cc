@@ -15,7 +15,7 @@
 #include "core/base/random.h"
 #include "core/communication/job.h"
 #include "core/engine/step_sampler.h"
-#include "core/model/training_graph.h"
+#include "core/model/made_steps.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/naive_collectives.h"
 

@@ -15,7 +15,7 @@
 #include "core/communication/job.h"
 #include "core/communication/server_transfers.h"
 #include "core/engine/program.h"
-#include "core/model/training_graph.h"
+#include "core/model/made_steps.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/naive_graph.h"
 #include "tests/core/engine/random_case.h"

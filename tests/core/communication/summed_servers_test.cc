@@ -19,7 +19,7 @@
 #include "core/communication/server_step.h"
 #include "core/communication/server_transfers.h"
 #include "core/engine/simulation.h"
-#include "core/model/training_graph.h"
+#include "core/model/made_steps.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 

@@ -20,8 +20,8 @@
 #include "core/engine/step_sampler.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/predict/throughput.h"
+#include "core/replay/overlap_slowdown.h"
 #include "core/replay/recorded_job.h"
-#include "core/replay/recorded_overlap.h"
 #include "tests/core/importing/rank_traces.h"
 
 namespace stepcast::recorded_prediction_test {

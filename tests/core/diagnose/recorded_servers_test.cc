@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/diagnose/diagnosis.h"
-#include "core/importing/tensorflow/run_metadata_profile.h"
+#include "core/importing/tensorflow/tensorflow_profile.h"
 #include "core/predict/throughput.h"
 #include "core/replay/job_recording_report.h"
 #include "tests/core/importing/random_training.h"

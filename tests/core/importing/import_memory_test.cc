@@ -16,10 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/importing/pytorch/pytorch_ranks.h"
 #include "core/importing/pytorch/pytorch_trace.h"
-#include "core/importing/tensorflow/run_metadata_profile.h"
-#include "core/importing/tensorflow/timeline_profile.h"
+#include "core/importing/tensorflow/tensorflow_profile.h"
 #include "tests/core/importing/pytorch_writer.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/core/importing/rank_traces.h"

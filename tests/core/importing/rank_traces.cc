@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/random.h"
-#include "core/importing/pytorch/pytorch_ranks.h"
+#include "core/importing/pytorch/pytorch_trace.h"
 
 namespace stepcast::testing {
 

@@ -23,7 +23,6 @@
 #include "core/communication/all_reduce.h"
 #include "core/importing/benchmarks/collective_benchmark.h"
 #include "core/importing/file_kind.h"
-#include "core/importing/pytorch/pytorch_ranks.h"
 #include "core/importing/pytorch/pytorch_trace.h"
 #include "core/model/scenario.h"
 #include "tests/core/importing/lone_worker.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "core/importing/tensorflow/timeline_profile.h"
+#include "core/importing/tensorflow/tensorflow_profile.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/support/recorded_data.h"
 

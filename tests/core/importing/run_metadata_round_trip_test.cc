@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/importing/tensorflow/run_metadata_profile.h"
+#include "core/importing/tensorflow/tensorflow_profile.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/support/run_metadata_writer.h"
 

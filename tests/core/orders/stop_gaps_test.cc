@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/model/made_steps.h"
 #include "core/model/scenario.h"
-#include "core/model/step_schedule.h"
-#include "core/model/training_graph.h"
 #include "core/orders/least_step.h"
 #include "core/orders/order_search.h"
 #include "core/orders/transfer_graph.h"

@@ -14,7 +14,7 @@
 #include "core/base/executor.h"
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
-#include "core/model/training_graph.h"
+#include "core/model/made_steps.h"
 #include "core/predict/pipeline_job.h"
 #include "core/predict/throughput.h"
 #include "tests/core/predict/kept_runs.h"

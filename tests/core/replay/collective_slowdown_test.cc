@@ -1,7 +1,5 @@
 // The slow-down of collectives beside computation: of simulated jobs that have one, and against a
 // finder that does not hurry.
-#include "core/replay/collective_slowdown.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +17,8 @@
 #include "core/base/random.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/profile.h"
+#include "core/replay/overlap_slowdown.h"
 #include "core/replay/recorded_job.h"
-#include "core/replay/recorded_overlap.h"
 
 namespace stepcast::collective_slowdown_test {
 namespace {

@@ -2,9 +2,8 @@
 
 _PROFILE = ["server/convert/profile_codec.cc", "server/convert/profile_convert.cc", "core/model/validate_profile.cc", "core/model/validate_steps.cc",
             "core/model/dependency_cycle.cc"]
-_STEPS = ["core/importing/tensorflow/tensorflow_graph.cc", "core/importing/tensorflow/recorded_rows.cc", "core/importing/common/recording_import.cc",
-          "core/importing/tensorflow/recorded_rows.cc", "core/importing/tensorflow/tensorflow_graph.cc"]
-_RECORDING = _STEPS + ["core/importing/tensorflow/recorded_operations.cc", "core/importing/tensorflow/recorded_operations.cc"]
+_STEPS = ["core/importing/tensorflow/recorded_rows.cc", "core/importing/common/recording_import.cc", "core/importing/tensorflow/tensorflow_graph.cc"]
+_RECORDING = _STEPS + ["core/importing/tensorflow/recorded_operations.cc"]
 _WIRE = ["core/importing/common/wire_reader.cc"]
 _JSON = ["core/importing/common/json_reader.cc"]
 

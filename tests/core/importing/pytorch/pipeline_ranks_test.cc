@@ -16,7 +16,7 @@
 #include "absl/strings/str_replace.h"
 
 #include "core/base/error.h"
-#include "core/importing/pytorch/pytorch_ranks.h"
+#include "core/importing/pytorch/pytorch_trace.h"
 #include "core/model/stage_map.h"
 
 namespace stepcast::pipeline_ranks_test {

@@ -1,5 +1,3 @@
-#include "core/importing/pytorch/pytorch_ranks.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/importing/pytorch/pytorch_trace.h"
 #include "tests/core/importing/pytorch_writer.h"
 #include "tests/core/importing/rank_traces.h"
 

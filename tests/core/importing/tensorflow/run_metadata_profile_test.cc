@@ -1,5 +1,3 @@
-#include "core/importing/tensorflow/run_metadata_profile.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/importing/tensorflow/tensorflow_profile.h"
 #include "tensorflow/run_metadata.pb.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/support/run_metadata_writer.h"

@@ -1,5 +1,3 @@
-#include "core/importing/tensorflow/timeline_profile.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/importing/tensorflow/tensorflow_profile.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/core/importing/timeline_writer.h"
 

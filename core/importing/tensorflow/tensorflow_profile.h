@@ -1,7 +1,11 @@
-// Import of steps that TensorFlow recorded: serialised RunMetadata of a worker with its parameter
-// servers. README.md says what becomes of what.
+// Import of steps that TensorFlow recorded: serialised RunMetadata (run_metadata_profile.cc), and
+// the JSON that TensorFlow 1's timeline writes (timeline_profile.cc). README.md says what becomes
+// of what.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,10 +14,13 @@
 #include "core/importing/common/byte_source.h"
 #include "core/importing/common/rank_matching.h"
 #include "core/importing/common/recording_import.h"
+#include "core/model/made_steps.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
+
+// RunMetadata of a worker with its parameter servers.
 
 // `graph`: a serialised GraphDef, for recordings without partition graphs; null: none. Reads it
 // first. Memory: that of the profile, its names once more, and a step's rows; not the recording's.
@@ -31,5 +38,20 @@ absl::StatusOr<MultiRankRecording> ImportRunMetadataOfWorkers(const std::vector<
                                                               const RecordingOptions& options,
                                                               const ProfileLimits& limits,
                                                               StopCheck stop);
+
+// The timeline of a step on one machine.
+struct TimelineOptions {
+  RecordingOptions recording;
+  std::map<std::string, int64_t>
+      variable_bytes;            // of those on a server, by the name of their operation
+  StepVariationDraft variation;  // a timeline has one step
+};
+
+// `graph`: a serialised GraphDef whose variables with a known shape are on a server, too; null:
+// none. Reads it first. Memory: that of the events. Failure: as ImportRunMetadata; also at
+// `variable_bytes` where no sizes are given, or one of no variable.
+absl::StatusOr<ImportedProfile> ImportTimeline(ByteSource& recording, ByteSource* graph,
+                                               const TimelineOptions& options,
+                                               const ProfileLimits& limits, StopCheck stop);
 
 }  // namespace stepcast

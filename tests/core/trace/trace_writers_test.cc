@@ -1,4 +1,4 @@
-#include "core/trace/perfetto_writer.h"
+#include "core/trace/trace_writers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast::perfetto_writer_test {
+namespace stepcast::trace_writers_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -356,4 +356,4 @@ TEST(PerfettoWriterTest, RandomJobsAreShownAsTheyRan) {
 }
 
 }  // namespace
-}  // namespace stepcast::perfetto_writer_test
+}  // namespace stepcast::trace_writers_test

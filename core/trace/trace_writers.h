@@ -1,10 +1,12 @@
-// A trace of workers that ui.perfetto.dev shows.
+// Traces that ui.perfetto.dev shows: of workers, and of a pipeline.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/communication/all_reduce.h"
@@ -12,6 +14,7 @@
 #include "core/engine/simulation.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/pipeline/simulation.h"
 #include "core/replay/critical_path.h"
 #include "core/replay/execution.h"
 #include "core/trace/trace_events.h"
@@ -85,5 +88,42 @@ class PerfettoWriter final : public TraceSink, public TraceEvents {
   std::vector<int32_t> collective_of_;  // by OpIndex, of collectives
   std::vector<double> compute_speed_;   // by worker; empty: all as recorded
 };
+
+// Writes the slices of a run as they end: a replica is a process (of replicas that are alike some,
+// each of which stands for several), with a thread for its steps, one a device, one a direction of
+// each link between devices, and one a device whose gradients are reduced. A flow leads from what
+// makes a transfer over the transfer to what waited for it. Memory: of the steps under way.
+class PipelineTrace final : public PipelineLog, public TraceEvents {
+ public:
+  // `job` outlives it.
+  PipelineTrace(const PipelineJob& job, TextSink sink);
+
+  // Call first.
+  void Begin();
+  void OnSlice(const PipelineSlice& slice) override;
+
+ private:
+  // Steps of a replica whose devices are not all through.
+  struct OpenStep {
+    int32_t devices = 0;  // that are
+    Instant begin;
+    Instant end;
+  };
+
+  int32_t ThreadOf(const PipelineSlice& slice) const;
+  int32_t LinkThread(int32_t from, int32_t to) const;
+  int32_t ReductionThread(int32_t device) const;
+  std::string NameOf(const PipelineSlice& slice) const;
+  void WriteSlice(const PipelineSlice& slice);
+  void WriteFlow(const char* phase, const PipelineSlice& slice, int64_t transfer);
+  void EndStep(const PipelineSlice& slice);
+
+  const PipelineJob& job_;
+  std::map<std::pair<int32_t, int32_t>, OpenStep> open_;  // by replica and step
+  std::vector<Instant> ended_;                            // by replica, its last whole step
+};
+
+// Events that such a trace has at most.
+int64_t MostPipelineEvents(const PipelineLayout& layout, int32_t replicas, int32_t steps);
 
 }  // namespace stepcast
