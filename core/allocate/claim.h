@@ -61,11 +61,7 @@ absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(const std::vecto
                                                                 MeritRule rule, StopCheck stop,
                                                                 const SearchLimits& limits = {});
 
-// The search among what jobs may get beyond the least of their claims.
-
 // The surplus of a cluster, and the decision table of dynamic programming over it.
-//
-// Threads: none.
 
 // A share, beyond the least workers and the least servers of its claim.
 struct Extra {

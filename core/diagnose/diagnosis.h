@@ -136,7 +136,7 @@ absl::StatusOr<Diagnosis> DiagnoseJob(const Profile& profile, const DiagnosisQue
                                       StopCheck stop, const Executor& executor = InOrder(),
                                       const KnownRuns& known = {});
 
-// The diagnosis of a job whose replicas are pipelines.
+// The diagnosis of a job whose replicas are pipelines (pipeline_diagnosis.cc).
 //
 // Method: as of other jobs each change is simulated with the same random choices. Some change the
 // scenario, others what a recording says of stages, and so bound what is to be had of a part of the

@@ -44,7 +44,7 @@ void CheckBuckets(std::string_view path, const Buckets& buckets, FaultList& faul
 std::vector<Fault> ValidateProfile(const ProfileDraft& draft, const ProfileLimits& limits);
 
 // The rules that a profile's recorded steps keep: those of one worker, and those of a recording of
-// several.
+// several (validate_steps.cc).
 //
 // Cost: linear in the recorded times; a number of them above its limit is one fault and costs
 // nothing more.

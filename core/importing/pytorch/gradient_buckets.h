@@ -17,7 +17,7 @@
 namespace stepcast {
 
 // The buckets in which PyTorch's DistributedDataParallel sends gradients, found in a recording and
-// made by its rule. Cost: linear in the gradients.
+// made by its rule.
 
 // The number of gradients of each bucket by the rule, in the order of the gradients.
 std::vector<size_t> AssignBuckets(const std::vector<int64_t>& gradient_bytes, const Buckets& rule);

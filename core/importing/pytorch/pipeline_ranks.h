@@ -60,7 +60,8 @@ absl::StatusOr<ImportedProfile> ProfileOfPipeline(std::vector<PipelineRank> rank
                                                   const PyTorchTraceOptions& options,
                                                   const ProfileLimits& limits);
 
-// The check that traces of ranks are those of one replica of a pipeline, all of them.
+// The check that traces of ranks are those of one replica of a pipeline, all of them
+// (pipeline_replica.cc).
 
 // "4 of 1310720 bytes".
 std::string TensorsOf(const std::map<int64_t, int64_t>& tensors);

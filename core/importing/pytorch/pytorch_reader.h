@@ -91,7 +91,7 @@ struct PyTorchTrace {
 absl::StatusOr<PyTorchTrace> ReadPyTorchTrace(ByteSource& source, const ProfileLimits& limits,
                                               StopCheck stop);
 
-// The process groups of a trace of PyTorch's profiler: which ones are inside a replica, and how
+// The process groups of a trace (process_groups.cc): which ones are inside a replica, and how
 // many devices it has.
 
 // "tensor", "pipeline", "context" or "expert": the one dimension of a replica that a group is;

@@ -80,7 +80,7 @@ struct TracedForm {
 absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace, const TracedForm& form);
 
 // The time for which a worker of a traced step waits for its next batch, as PyTorch's DataLoader
-// marks it.
+// marks it (data_loading.cc).
 
 // The times in which the host is in a DataLoader's __next__ (UnionOf).
 std::vector<TimeSpan> DataLoadingOf(const PyTorchTrace& trace);

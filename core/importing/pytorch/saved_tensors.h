@@ -17,7 +17,7 @@
 
 namespace stepcast {
 
-// The rules of PyTorch's operations: which tensors one reads, which of them its gradient needs, and
+// The rules of PyTorch's operations (tensor_rules.cc): which tensors one reads, which of them its gradient needs, and
 // the shape of its output.
 
 // The rule of an operation that nothing is known of but its inputs.
@@ -136,7 +136,8 @@ SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, 
                               const std::vector<BackwardNode>& nodes,
                               const absl::flat_hash_set<int64_t>& parameter_elements);
 
-// The operations of a pass that are within no other, and those that the backward pass runs again.
+// The operations of a pass that are within no other, and those that the backward pass runs again
+// (outer_operations.cc).
 
 // The begin of names of the library's operations.
 inline constexpr std::string_view kTensorLibrary = "aten::";
