@@ -17,8 +17,8 @@
 
 namespace stepcast {
 
-// The rules of PyTorch's operations (tensor_rules.cc): which tensors one reads, which of them its gradient needs, and
-// the shape of its output.
+// The rules of PyTorch's operations (tensor_rules.cc): which tensors one reads, which of them its
+// gradient needs, and the shape of its output.
 
 // The rule of an operation that nothing is known of but its inputs.
 inline constexpr uint8_t kUnknownTensorRule = 255;

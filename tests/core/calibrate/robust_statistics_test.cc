@@ -1,3 +1,5 @@
+#include "core/calibrate/robust_statistics.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/calibrate/robust_statistics.h"
 
 namespace stepcast::robust_statistics_test {
 namespace {
