@@ -11,7 +11,6 @@
 
 #include "core/base/distributions.h"
 #include "core/base/random.h"
-#include "core/predict/model_errors.inc"
 
 namespace stepcast {
 

@@ -188,7 +188,7 @@ namespace {
 // Longest operation word that is taken; leaves room in a name for what is put around it.
 constexpr size_t kMaxTypeBytes = 128;
 
-std::string_view View(absl::string_view text) { return {text.data(), text.size()}; }
+std::string_view StdView(absl::string_view text) { return {text.data(), text.size()}; }
 // The leading letters, digits and underscores: of `Conv2d(3, 64)` the `Conv2d`.
 std::string_view LeadingWord(std::string_view text) {
   size_t end = 0;
@@ -207,10 +207,10 @@ class Attributes {
       const std::pair<absl::string_view, absl::string_view> pair =
           absl::StrSplit(part, absl::MaxSplits('=', 1));
       if (pair.first.empty() || pair.first.size() == part.size()) {
-        wrong_.push_back(absl::StrCat(Quoted(View(part)), " is not of the form key=value"));
+        wrong_.push_back(absl::StrCat(Quoted(StdView(part)), " is not of the form key=value"));
         return;
       }
-      entries_.emplace_back(View(pair.first), View(absl::StripAsciiWhitespace(pair.second)));
+      entries_.emplace_back(StdView(pair.first), StdView(absl::StripAsciiWhitespace(pair.second)));
     }
   }
 
@@ -280,17 +280,17 @@ MeasuredLayer ParseLayerLine(std::string_view line, const ProfileLimits& limits,
     return {};
   }
   MeasuredLayer layer;
-  const std::optional<int64_t> number = ParseNode(View(fields[0]));
+  const std::optional<int64_t> number = ParseNode(StdView(fields[0]));
   if (!number.has_value())
-    wrong.push_back(absl::StrCat(Quoted(View(fields[0])), " is not of the form nodeK"));
-  const std::string_view type = LeadingWord(View(fields[1]));
+    wrong.push_back(absl::StrCat(Quoted(StdView(fields[0])), " is not of the form nodeK"));
+  const std::string_view type = LeadingWord(StdView(fields[1]));
   if (type.empty() || type.size() > kMaxTypeBytes) {
-    wrong.push_back(absl::StrCat(Quoted(View(fields[1])), " does not begin with a word of 1 to ",
+    wrong.push_back(absl::StrCat(Quoted(StdView(fields[1])), " does not begin with a word of 1 to ",
                                  kMaxTypeBytes, " letters and digits"));
   }
   layer.number = number.value_or(0);
   layer.type = type;
-  const Attributes attributes(View(fields[2]), wrong);
+  const Attributes attributes(StdView(fields[2]), wrong);
   const double max_ms = static_cast<double>(limits.max_step_ns) / kNsPerMs;
   if (!wrong.empty()) return layer;
   layer.forward_ms = attributes.Number("forward_compute_time", max_ms);
