@@ -17,7 +17,6 @@
 #include "server/app/call_log.h"
 #include "server/app/credentials.h"
 #include "server/app/log.h"
-#include "server/app/tls_certificates.h"
 #include "server/base/clock.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/call_gate.h"

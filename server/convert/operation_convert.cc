@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/model/fault_list.h"
-#include "server/convert/deterministic_bytes.h"
+#include "server/convert/any_message.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
 #include "server/convert/wire_error.h"

@@ -16,7 +16,7 @@
 #include "core/importing/common/rank_matching.h"
 #include "core/model/profile_limits.h"
 #include "core/replay/job_recording_report.h"
-#include "server/convert/profile_requests.h"
+#include "server/convert/stored_requests.h"
 
 namespace stepcast::server {
 

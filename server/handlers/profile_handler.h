@@ -16,9 +16,8 @@
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
-#include "server/convert/profile_requests.h"
+#include "server/convert/stored_requests.h"
 #include "server/handlers/import_formats.h"
-#include "server/store/profile_rules.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {

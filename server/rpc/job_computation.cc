@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "server/convert/known_fields.h"
+#include "server/convert/any_message.h"
 #include "server/convert/operation_convert.h"
 #include "server/handlers/expected_work.h"
 #include "server/handlers/shared_work.h"

@@ -23,12 +23,12 @@
 #include "core/base/stop_check.h"
 #include "server/base/bounded_cache.h"
 #include "server/base/mutex.h"
+#include "server/handlers/engine_run.h"
 #include "server/handlers/expected_work.h"
-#include "server/handlers/simulation_observer.h"
 #include "server/jobs/flights.h"
 #include "server/rpc/call_environment.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/recent_answers.h"
-#include "server/rpc/unary_call.h"
 
 namespace stepcast::server {
 

@@ -1,3 +1,16 @@
+// The stores of operations and of their shards in a PostgreSQL database.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/store/operation_store.h"
+#include "server/store/postgres_database.h"
+
+namespace stepcast::server {
+
 // The store of operations in a PostgreSQL database, which several replicas share.
 //
 // Leases and all times are the database's. What two replicas want at once one gets: claims pass
@@ -7,17 +20,6 @@
 // what a lost Claim took is free when its lease has run out. Cost: Get, List, Count and Expire are
 // one round trip, the rest four to eight; starts take turns. Threads: safe; as many calls at one
 // time as the database has connections for.
-#pragma once
-
-#include <optional>
-#include <string>
-
-#include "server/store/operation_rules.h"
-#include "server/store/operation_store.h"
-#include "server/store/postgres_database.h"
-
-namespace stepcast::server {
-
 class PostgresOperationStore final : public OperationStore {
  public:
   // Borrows the database.
@@ -52,6 +54,28 @@ class PostgresOperationStore final : public OperationStore {
 
   PostgresConnectionPool& connections_;
   const OperationLimits limits_;
+};
+
+// The shards of operations in a PostgreSQL database.
+//
+// Whoever takes a shard passes over one that another is just taking. Cost: Open is three or four
+// round trips, the rest one each. Threads: safe.
+class PostgresShardStore final : public ShardStore {
+ public:
+  // Borrows the database.
+  explicit PostgresShardStore(PostgresDatabase& database) : connections_(database.connections()) {}
+
+  absl::StatusOr<ShardPlan> Open(const ShardLoop& loop, const ShardPlan& offered) override;
+  absl::StatusOr<std::optional<int64_t>> Take(const ShardLoop& loop, int64_t patience_ns) override;
+  absl::Status Finish(const ShardLoop& loop, int64_t shard, std::string_view bytes) override;
+  absl::StatusOr<std::vector<int64_t>> Finished(const ShardLoop& loop) override;
+  absl::StatusOr<std::string> Read(const ShardLoop& loop, int64_t shard) override;
+  absl::StatusOr<std::optional<Shared>> FindToHelp(
+      const std::string& replica, const std::vector<std::string_view>& but) override;
+  absl::StatusOr<ShardCounts> CountShards() override;
+
+ private:
+  PostgresConnectionPool& connections_;
 };
 
 }  // namespace stepcast::server

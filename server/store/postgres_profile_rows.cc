@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/store/profile_rules.h"
+#include "server/store/profile_store.h"
 #include "server/store/store_error.h"
 
 namespace stepcast::server {

@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 
 #include "server/store/postgres_connection.h"
-#include "server/store/profile_rules.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {

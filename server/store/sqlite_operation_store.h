@@ -12,7 +12,6 @@
 #include <string>
 
 #include "server/base/clock.h"
-#include "server/store/operation_rules.h"
 #include "server/store/operation_store.h"
 #include "server/store/sqlite_database.h"
 

@@ -19,7 +19,7 @@
 #include "core/model/profile_limits.h"
 #include "server/base/clock.h"
 #include "server/handlers/prediction_handler.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 #include "stepcast/v1/job_service.pb.h"
 #include "tests/server/handlers/swift_clock.h"
 #include "tests/server/store/shard_board.h"
