@@ -11,7 +11,7 @@
 #include "core/base/version.h"
 #include "core/predict/throughput.h"
 #include "server/convert/operation_convert.h"
-#include "server/rpc/job_computation.h"
+#include "server/rpc/operations_rpc.h"
 #include "server/rpc/services.h"
 
 namespace stepcast::server {

@@ -20,7 +20,8 @@
 
 namespace stepcast::server {
 
-// From the descriptors that are compiled in, so that a new method cannot be forgotten.
+// Every method the server answers, for its metrics. From the descriptors that are compiled in, so
+// that a new method cannot be forgotten.
 std::vector<MethodLabels> ServedMethods();
 
 // The names of all services, for reflection; sorted.

@@ -14,6 +14,9 @@
 
 namespace stepcast::server {
 
+// The fields of a message that this server does not know. They would be ignored silently, so a
+// request that sets one is refused.
+
 // A fault, at its path, for each field that `message` or a message in it has and its type has not.
 // Cost: a look at each message in it. Threads: pure function.
 std::vector<Fault> UnknownFields(const google::protobuf::Message& message);
@@ -21,7 +24,8 @@ std::vector<Fault> UnknownFields(const google::protobuf::Message& message);
 // INVALID_ARGUMENT, reason REQUEST_INVALID, with those faults.
 absl::Status CheckFieldsAreKnown(const google::protobuf::Message& message);
 
-// Maps are in the order of their keys. The same within one version of protobuf's library, which
+// The serialisation of a message that is the same for the same content: what digests and keys are
+// of. Maps are in the order of their keys. The same within one version of protobuf's library, which
 // digests that are stored rely on; a test pins one.
 std::string DeterministicBytes(const google::protobuf::MessageLite& message);
 

@@ -52,10 +52,10 @@ absl::Status NameSimilar(const absl::Status& status, const std::string& id, Prof
 
 inline constexpr int kProfilesCompared = 500;
 
-// `status` with `faults` before its own, one fault a field, under its reason. `faults` come first
-// because they are about what the core never saw, so a status that is not about faults
-// (UNIMPLEMENTED, NOT_FOUND) gives way to them: reason REQUEST_INVALID. Without any, `status` as it
-// is.
+// The union of the faults that several checks of one request found: `status` with `faults` before
+// its own, one fault a field, under its reason. `faults` come first because they are about what the
+// core never saw, so a status that is not about faults (UNIMPLEMENTED, NOT_FOUND) gives way to
+// them: reason REQUEST_INVALID. Without any, `status` as it is.
 absl::Status WithFaults(std::vector<Fault> faults, const absl::Status& status);
 
 // The same faults under a longer path.

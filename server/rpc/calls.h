@@ -32,7 +32,6 @@
 #include "server/rpc/call_environment.h"
 #include "server/rpc/call_gate.h"
 #include "server/rpc/grpc_wire.h"
-#include "server/rpc/recent_answers.h"
 
 namespace stepcast::server {
 
@@ -104,6 +103,14 @@ class CallState {
   ByteBudget::Share bytes_;
   std::optional<JobLimit> job_limit_;
 };
+
+// The bytes of an answer, for the call that it was computed for and for all others.
+struct SharedReply {
+  grpc::ByteBuffer computed;
+  grpc::ByteBuffer shared;  // says that it is `cached`
+};
+
+using SharedReplyPointer = std::shared_ptr<const SharedReply>;
 
 // A unary call as gRPC hands it over.
 struct UnaryWire {

@@ -1,8 +1,4 @@
-// Calls that wait for operations to be done, none of which holds a thread.
-//
-// One thread looks for all of them: when it is woken because an operation of this replica has
-// ended, and every kPollNs for what others have done. Threads: Tick is called by one thread at a
-// time; the rest is safe. Lifetime: borrows handler and clock; outlives its calls.
+// Long-running operations over gRPC: the calls that wait for them, and the computation of a job.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/handlers/operation_handler.h"
+#include "server/handlers/prediction_handler.h"
+#include "server/operations/operation_runner.h"
 #include "server/rpc/calls.h"
 
 namespace stepcast::server {
 
+// Calls that wait for operations to be done, none of which holds a thread.
+//
+// One thread looks for all of them: when it is woken because an operation of this replica has
+// ended, and every kPollNs for what others have done. Threads: Tick is called by one thread at a
+// time; the rest is safe. Lifetime: borrows handler and clock; outlives its calls.
 class OperationWaiters {
  public:
   static constexpr int64_t kPollNs = 500'000'000;
@@ -57,5 +62,19 @@ class OperationWaiters {
   int64_t count_ STEPCAST_GUARDED_BY(mutex_) = 0;
   bool leaving_ STEPCAST_GUARDED_BY(mutex_) = false;
 };
+
+struct JobComputationOptions {
+  const PredictionHandler& handler;
+  const Clock& clock;
+  double max_seconds = 0;  // of one attempt
+};
+
+// Checks the request, a serialised StartJobRequest, which may block on the store of profiles. What
+// is left gives a serialised reply, equal to the unary method's but for engine_seconds and cached,
+// or fails as that does; with DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once it has taken
+// max_seconds. Its progress is in steps of kStopCheckInterval. Lifetime: what the options borrow
+// outlives the work.
+absl::StatusOr<OperationWork> CheckJob(const std::string& request,
+                                       const JobComputationOptions& options);
 
 }  // namespace stepcast::server

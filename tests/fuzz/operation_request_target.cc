@@ -16,7 +16,7 @@
 #include "server/convert/profile_convert.h"
 #include "server/handlers/operation_handler.h"
 #include "server/handlers/prediction_handler.h"
-#include "server/rpc/job_computation.h"
+#include "server/rpc/operations_rpc.h"
 #include "server/store/memory_stores.h"
 #include "stepcast/v1/job_service.pb.h"
 #include "tests/fuzz/demand.h"

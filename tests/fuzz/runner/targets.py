@@ -24,7 +24,7 @@ DECODERS = {
     "layer_profile": ["core/importing/layers/layer_graph.cc", "core/importing/layers/layer_profile.cc", "core/importing/layers/layer_table.cc"],
     "listing": ["server/handlers/listing.cc", "server/handlers/request_checks.cc", "server/store/profile_store.cc"],
     "message_bytes": ["server/rpc/grpc_wire.cc"],
-    "operation_request": ["server/convert/operation_convert.cc", "server/handlers/operation_handler.cc", "server/rpc/job_computation.cc"],
+    "operation_request": ["server/convert/operation_convert.cc", "server/handlers/operation_handler.cc", "server/rpc/operations_rpc.cc"],
     "prediction_request": [
         "server/convert/prediction_convert.cc", "server/convert/search_convert.cc", "server/convert/scenario_convert.cc", "server/handlers/prediction_handler.cc", "core/model/scenario.cc",
         "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/predict/order_query.cc",
@@ -39,5 +39,5 @@ DECODERS = {
     "stored_profile": _PROFILE,
     "submission": ["client/src/advice.cc", "deploy/slurm/submission.cc", "deploy/slurm/settings.cc"],
     "timeline": _STEPS + ["core/importing/tensorflow/timeline_profile.cc", "core/importing/tensorflow/timeline_reader.cc"] + _JSON,
-    "wire_status": ["client/src/error_status.cc", "client/src/error_details.cc"],
+    "wire_status": ["client/src/error_status.cc", "client/src/error_status.cc"],
 }

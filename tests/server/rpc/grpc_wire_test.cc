@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "google/rpc/status.pb.h"
-#include "gtest/gtest.h"
 
 #include "core/base/error.h"
 #include "core/base/random.h"

@@ -105,8 +105,6 @@ TEST_F(PostgresOperationStoreTest, ADatabaseThatIsAwayIsUnavailable) {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
-
 class PostgresShardStoreTest : public PostgresTest {
  protected:
   void SetUp() override {
