@@ -1,5 +1,3 @@
-#include "server/handlers/import_formats.h"
-
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -17,6 +15,7 @@
 #include "core/importing/pytorch/pytorch_ranks.h"
 #include "core/importing/tensorflow/run_metadata_profile.h"
 #include "core/replay/recorded_overlap.h"
+#include "server/handlers/profile_handler.h"
 
 namespace stepcast::server {
 

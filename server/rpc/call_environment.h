@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
 #include "server/handlers/engine_run.h"
@@ -40,8 +42,26 @@ class ByteBudget {
 
     // RESOURCE_EXHAUSTED, reason MEMORY_EXHAUSTED, with RetryInfo and the limit as quota subject,
     // if `bytes` more are not there.
-    absl::Status Add(int64_t bytes);
-    void Release();
+    absl::Status Add(int64_t bytes) {
+      const int64_t max_bytes = budget_.max_bytes_;
+      const int64_t now = budget_.bytes_.fetch_add(bytes) + bytes;
+      if (now <= max_bytes) {
+        bytes_ += bytes;
+        return absl::OkStatus();
+      }
+      budget_.bytes_.fetch_sub(bytes);
+      return MakeError(
+          absl::StatusCode::kResourceExhausted,
+          absl::StrCat("the requests under way hold the ", max_bytes, " bytes there are for them"),
+          {.reason = "MEMORY_EXHAUSTED",
+           .metadata = {{"max_pending_bytes", absl::StrCat(max_bytes)}},
+           .retry_delay_ms = kRetryDelayMs,
+           .quota_subject = "max_pending_bytes"});
+    }
+    void Release() {
+      budget_.bytes_.fetch_sub(bytes_);
+      bytes_ = 0;
+    }
     int64_t bytes() const { return bytes_; }
 
    private:

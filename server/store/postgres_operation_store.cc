@@ -10,7 +10,6 @@
 #include "core/base/error.h"
 #include "server/store/operation_store.h"
 #include "server/store/postgres_connection.h"
-#include "server/store/postgres_operation_rows.h"
 
 namespace stepcast::server {
 

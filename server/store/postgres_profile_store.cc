@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "server/store/postgres_connection.h"
-#include "server/store/postgres_profile_rows.h"
 #include "server/store/profile_store.h"
 #include "server/store/store_error.h"
 
