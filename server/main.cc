@@ -3,9 +3,9 @@
 #include <string>
 #include <variant>
 
-#include "server/app/command_line.h"
 #include "server/app/process.h"
 #include "server/app/server.h"
+#include "server/app/server_options.h"
 #include "server/app/settings.h"
 #include "server/app/stores.h"
 

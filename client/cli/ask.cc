@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/job_outcome.h"
 #include "client/cli/texts/progress.h"
 
 #include "stepcast/json.h"

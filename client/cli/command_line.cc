@@ -17,13 +17,10 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags/credential_flags.h"
-#include "client/cli/flags/parsed_option.h"
 #include "client/cli/flags/quantity.h"
-#include "client/cli/help.h"
-#include "client/cli/input_reader.h"
+#include "client/cli/input_files.h"
 #include "client/cli/local_connection.h"
 #include "client/cli/texts/characters.h"
-#include "client/cli/texts/printable_stream.h"
 
 #include "stepcast/version.h"
 

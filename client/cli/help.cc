@@ -1,6 +1,4 @@
 // The help of all commands, and `help`, which prints that of one.
-#include "client/cli/help.h"
-
 #include <CLI/App.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/command_line.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/texts/characters.h"
 

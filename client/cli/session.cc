@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/texts/characters.h"
-#include "client/cli/texts/measure_text.h"
+#include "client/cli/texts/table.h"
 
 #include "stepcast/error_details.h"
 

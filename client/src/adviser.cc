@@ -16,9 +16,9 @@
 #include "client/src/advice_request.h"
 #include "client/src/connection.h"
 #include "client/src/error_status.h"
-#include "client/src/grpc_stub.h"
 #include "client/src/remote_connection.h"
-#include "client/src/retry_environment.h"
+#include "client/src/retry.h"
+#include "client/src/stub.h"
 
 namespace stepcast::client {
 

@@ -3,26 +3,69 @@
 #include <google/protobuf/empty.pb.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "client/src/all_pages.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "client/src/byte_stream.h"
 #include "client/src/connection.h"
-#include "client/src/file_stream.h"
-#include "client/src/grpc_stub.h"
+#include "client/src/error_status.h"
 #include "client/src/remote_connection.h"
-#include "client/src/request_id.h"
-#include "client/src/retry_environment.h"
+#include "client/src/retry.h"
+#include "client/src/stub.h"
 
+#include "stepcast/error_details.h"
+#include "stepcast/job_client.h"
 #include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
+
+namespace longrunning = google::longrunning;
+
+namespace {
+
+// The most entries of a list, and the error of more.
+struct ListBound {
+  size_t max = 0;
+  const char* noun = "";  // of the entries: `profiles`
+  const char* reason = "";
+};
+
+// All pages of a list as one: reads page after page from request.page_token on by `read`; `entries`
+// gives the list of a page.
+// Failure: that of a page; OUT_OF_RANGE, with the bound's reason; INTERNAL, reason
+// PAGE_TOKEN_REPEATED, because a server that repeats a token would keep us here for ever.
+template <typename Response, typename Request, typename Read, typename Entries>
+absl::StatusOr<Response> AllPages(Request request, const ListBound& bound, const Read& read,
+                                  const Entries& entries) {
+  Response all;
+  do {
+    absl::StatusOr<Response> page = read(request);
+    if (!page.ok()) return page.status();
+    for (auto& entry : *entries(*page)) *entries(all)->Add() = std::move(entry);
+    if (static_cast<size_t>(entries(all)->size()) > bound.max) {
+      return MakeLocalError(absl::StatusCode::kOutOfRange, bound.reason,
+                            absl::StrCat("there are more than ", bound.max, " ", bound.noun),
+                            {{"max", absl::StrCat(bound.max)}});
+    }
+    if (!page->next_page_token().empty() && page->next_page_token() == request.page_token()) {
+      return MakeLocalError(absl::StatusCode::kInternal, "PAGE_TOKEN_REPEATED",
+                            "the server gave the same page token twice");
+    }
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
+}
+
+}  // namespace
 
 std::unique_ptr<google::protobuf::Message> NewReplyTo(const google::protobuf::Message& request) {
   return std::unique_ptr<google::protobuf::Message>(
@@ -268,5 +311,64 @@ absl::Status Client::GenerateTrace(const v1::GenerateTraceRequest& request, cons
 }
 
 JobClient Client::Jobs() const { return JobClient(connection_, options_); }
+
+JobClient::JobClient(std::shared_ptr<Connection> connection, const ClientOptions& options)
+    : connection_(std::move(connection)), options_(options) {}
+
+absl::StatusOr<longrunning::Operation> JobClient::Start(v1::StartJobRequest request,
+                                                        const CallOptions& call) const {
+  Identify(request);
+  return CallFor<longrunning::Operation>(*connection_, request, TermsOf(options_, call));
+}
+
+absl::StatusOr<longrunning::Operation> JobClient::Get(const std::string& name,
+                                                      const CallOptions& call) const {
+  longrunning::GetOperationRequest request;
+  request.set_name(name);
+  return CallFor<longrunning::Operation>(*connection_, request, TermsOf(options_, call));
+}
+
+absl::StatusOr<longrunning::Operation> JobClient::Wait(const std::string& name,
+                                                       const CallOptions& call) const {
+  return connection_->AwaitOperation(name, TermsOf(options_, call));
+}
+
+absl::Status JobClient::Cancel(const std::string& name, const CallOptions& call) const {
+  longrunning::CancelOperationRequest request;
+  request.set_name(name);
+  google::protobuf::Empty nothing;
+  return CallMethod(*connection_, request, nothing, TermsOf(options_, call));
+}
+
+absl::Status JobClient::Delete(const std::string& name, const CallOptions& call) const {
+  longrunning::DeleteOperationRequest request;
+  request.set_name(name);
+  google::protobuf::Empty nothing;
+  return CallMethod(*connection_, request, nothing, TermsOf(options_, call));
+}
+
+absl::StatusOr<longrunning::ListOperationsResponse> JobClient::List(
+    const longrunning::ListOperationsRequest& request, const CallOptions& call) const {
+  return CallFor<longrunning::ListOperationsResponse>(*connection_, request,
+                                                      TermsOf(options_, call));
+}
+
+absl::StatusOr<longrunning::ListOperationsResponse> JobClient::ListAll(
+    longrunning::ListOperationsRequest request, size_t max, const CallOptions& call) const {
+  return AllPages<longrunning::ListOperationsResponse>(
+      std::move(request), {.max = max, .noun = "jobs", .reason = "TOO_MANY_JOBS"},
+      [&](const longrunning::ListOperationsRequest& page) { return List(page, call); },
+      [](longrunning::ListOperationsResponse& page) { return page.mutable_operations(); });
+}
+
+v1::JobMetadata GetJobMetadata(const longrunning::Operation& job) {
+  v1::JobMetadata metadata;
+  if (!job.metadata().UnpackTo(&metadata)) metadata.Clear();
+  return metadata;
+}
+
+absl::Status GetJobStatus(const longrunning::Operation& job) {
+  return job.has_error() ? ToStatus(job.error()) : absl::OkStatus();
+}
 
 }  // namespace stepcast::client

@@ -1,22 +1,19 @@
-// The way of a Client to the service: one generic call for all unary methods, and the streams.
-//
-// Implementations: over gRPC with retries (RemoteConnection), and the command line's own without a
-// server (client/cli/local_connection.h).
-// Threads: safe; any number of calls at once. Calls block.
-// Failure: the canonical code, with the details of the service as payloads (error_details.h).
+// The way of a Client to the service: its methods, one generic call for all unary ones, and the
+// streams.
 #pragma once
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/src/byte_stream.h"
-#include "client/src/methods.h"
 #include "google/longrunning/operations.pb.h"
 
 #include "stepcast/client_options.h"
@@ -24,6 +21,33 @@
 #include "stepcast/v1/profile_service.pb.h"
 
 namespace stepcast::client {
+
+// The unary methods of the service are found by the messages that they take: the contract is the
+// only table of them.
+
+// The class of a method by its retries: one whose request has a request_id may be repeated under
+// it, a deletion never, and any other changes nothing, or the same again.
+enum class Retry {
+  kNever,        // a repetition would report an error for a success
+  kByRequestId,  // with a request_id, under which the service acts once
+  kAlways,       // it changes nothing, or the same again
+};
+
+struct Method {
+  std::string path;  // as on the wire: /package.Service/Method
+  Retry retry;
+  const google::protobuf::Descriptor* reply;
+};
+
+// The method with a request of that type. REQUIRES: the contract has one.
+const Method& MethodOf(const google::protobuf::Descriptor& request);
+template <typename Request>
+const Method& MethodFor() {
+  return MethodOf(*Request::descriptor());
+}
+
+// The methods of profiles, predictions and jobs, in the order of the contract.
+std::vector<Method> UnaryMethods();
 
 // The time limit and the retries in force for one call.
 struct CallTerms {
@@ -39,6 +63,12 @@ inline CallTerms TermsOf(const ClientOptions& client, const CallOptions& call) {
 // A function that takes the next bytes of a stream. Not OK: no more are wanted, and why.
 using TakeChunk = absl::FunctionRef<absl::Status(std::string_view chunk)>;
 
+// The way of a Client to the service: one generic call for all unary methods, and the streams.
+//
+// Implementations: over gRPC with retries (RemoteConnection), and the command line's own without a
+// server (client/cli/local_connection.h).
+// Threads: safe; any number of calls at once. Calls block.
+// Failure: the canonical code, with the details of the service as payloads (error_details.h).
 class Connection {
  public:
   virtual ~Connection() = default;

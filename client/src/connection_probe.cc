@@ -21,8 +21,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/src/channel_credentials.h"
 #include "client/src/error_status.h"
+#include "client/src/stub.h"
 
 #include "stepcast/error_details.h"
 

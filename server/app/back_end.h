@@ -1,8 +1,4 @@
-// The back end: everything between the stores and gRPC, which is handlers, job pools and the
-// services.
-//
-// Lifetime: borrows what its constructor is given. To be drained before it is destroyed, when no
-// call is left.
+// The back end: everything between the stores and gRPC, which is handlers, job pools and services.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -12,24 +8,68 @@
 
 #include "server/app/call_log.h"
 #include "server/app/log.h"
-#include "server/app/operation_back_end.h"
 #include "server/app/server_options.h"
 #include "server/app/stores.h"
 #include "server/base/clock.h"
 #include "server/handlers/engine_run.h"
+#include "server/handlers/operation_handler.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
-#include "server/jobs/cost_model.h"
+#include "server/jobs/job_admission.h"
 #include "server/jobs/job_pool.h"
 #include "server/jobs/pool_executor.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/byte_budget.h"
+#include "server/metrics/work_metrics.h"
+#include "server/operations/operation_runner.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/call_gate.h"
-#include "server/store/cached_profile_store.h"
-#include "server/store/observed_profile_store.h"
+#include "server/rpc/operations_rpc.h"
+#include "server/rpc/services.h"
+#include "server/store/operation_store.h"
+#include "server/store/profile_store.h"
+#include "server/store/profile_store_layers.h"
 
 namespace stepcast::server {
+
+// The back end of long-running operations: everything between their store and gRPC, which is what
+// computes them, what waits for them, and their two services.
+//
+// Lifetime: borrows what its constructor is given. To be left before the pools of its calls are
+// drained.
+class OperationBackEnd {
+ public:
+  struct Environment {
+    const std::string& replica;  // names this process among the servers of the store
+    const CallEnvironment& calls;
+    const PredictionHandler& predictions;
+    OperationStore& store;
+    ShardStore* shards;  // null: no other server is on the store
+    ProfileStore& profiles;
+    OperationMetrics& metrics;
+  };
+
+  OperationBackEnd(const OperationOptions& options, const Environment& environment);
+  ~OperationBackEnd();
+
+  grpc::Service& job_service() { return *job_service_; }
+  grpc::Service& operations_service() { return *operations_service_; }
+
+  // Gives what is computed here back to the store, for another replica, and ends the calls that
+  // wait. Idempotent.
+  void Leave();
+
+ private:
+  // Each is declared after what it uses.
+  const OperationHandler handler_;
+  Ticker runner_ticker_;
+  Ticker waiter_ticker_;
+  OperationWaiters waiters_;
+  JobPool jobs_;
+  OperationRunner runner_;
+  const OperationEnvironment environment_;
+  const std::unique_ptr<grpc::Service> job_service_;
+  const std::unique_ptr<grpc::Service> operations_service_;
+};
 
 // A pair of observers of one job pool, both of which are told.
 class JobObserverPair final : public JobObserver {
@@ -63,6 +103,11 @@ class JobObserverPair final : public JobObserver {
   JobObserver* const second_;
 };
 
+// The back end: everything between the stores and gRPC, which is handlers, job pools and the
+// services.
+//
+// Lifetime: borrows what its constructor is given. To be drained before it is destroyed, when no
+// call is left.
 class BackEnd {
  public:
   // Borrowed.

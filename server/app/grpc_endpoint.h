@@ -1,4 +1,4 @@
-// The gRPC server proper: an address, limits, and the services it is given.
+// The gRPC server proper: an address, limits, and the services and methods that it serves.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -20,6 +20,16 @@
 
 namespace stepcast::server {
 
+// Every method the server answers, for its metrics. From the descriptors that are compiled in, so
+// that a new method cannot be forgotten.
+std::vector<MethodLabels> ServedMethods();
+
+// The names of all services, for reflection; sorted.
+std::vector<std::string> AllServices();
+
+// The names of this service's own gRPC services, which health is reported for.
+std::vector<std::string> ServedServices();
+
 struct GrpcEndpointOptions {
   std::string address;
   std::shared_ptr<grpc::ServerCredentials> credentials;
@@ -28,6 +38,7 @@ struct GrpcEndpointOptions {
   std::vector<grpc::Service*> services;  // borrowed
 };
 
+// The gRPC server proper: an address, limits, and the services it is given.
 class GrpcEndpoint {
  public:
   // Serving when it returns. UNAVAILABLE, reason LISTEN_FAILED, if the address cannot be listened

@@ -23,7 +23,6 @@
 #include "server/app/listen_address.h"
 #include "server/app/log.h"
 #include "server/app/report_pages.h"
-#include "server/app/served_methods.h"
 #include "server/app/server_security.h"
 #include "server/app/stores.h"
 #include "server/base/clock.h"
@@ -31,7 +30,7 @@
 #include "server/methods/prediction_methods.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/services.h"
-#include "server/store/profile_rules.h"
+#include "server/store/profile_store.h"
 
 namespace stepcast::server {
 

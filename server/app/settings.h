@@ -85,4 +85,10 @@ absl::Status BothFaults(const absl::Status& first, const absl::Status& second);
 // One line for each thing that is wrong: each fault and how many more there are, or the message.
 std::vector<std::string> ComplaintsOf(const absl::Status& status);
 
+// A file that is read as a whole: configuration, tokens, certificates.
+
+// Its bytes. FAILED_PRECONDITION, reason FILE_UNREADABLE, saying why without naming it: it is not
+// there, cannot be read, is a directory, or has more than `max_bytes`.
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
+
 }  // namespace stepcast::server

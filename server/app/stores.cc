@@ -4,12 +4,10 @@
 #include <thread>
 #include <utility>
 
-#include "server/store/memory_operation_store.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 #include "server/store/operation_store.h"
 #include "server/store/postgres_operation_store.h"
 #include "server/store/postgres_profile_store.h"
-#include "server/store/postgres_shard_store.h"
 #include "server/store/sqlite_backup.h"
 #include "server/store/sqlite_operation_store.h"
 #include "server/store/sqlite_profile_store.h"

@@ -8,14 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "server/app/command_line.h"
 #include "server/app/server_options.h"
 #include "server/base/clock.h"
-#include "server/store/disk_space.h"
+#include "server/store/disk.h"
 #include "server/store/operation_store.h"
 #include "server/store/postgres_database.h"
 #include "server/store/profile_store.h"
-#include "server/store/shard_store.h"
 #include "server/store/sqlite_database.h"
 
 namespace stepcast::server {

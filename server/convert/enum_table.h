@@ -23,7 +23,7 @@
 #include "core/predict/order.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
-#include "server/convert/profile_requests.h"
+#include "server/convert/stored_requests.h"
 #include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/calibration.pb.h"
 #include "stepcast/v1/comparison.pb.h"

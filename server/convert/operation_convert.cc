@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "server/convert/deterministic_bytes.h"
+#include "server/convert/any_message.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
 #include "server/convert/wire_error.h"

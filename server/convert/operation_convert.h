@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "google/longrunning/operations.pb.h"
 
-#include "server/convert/operation_requests.h"
+#include "server/convert/stored_requests.h"
 #include "stepcast/v1/job_service.pb.h"
 
 namespace stepcast::server {

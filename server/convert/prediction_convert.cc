@@ -14,7 +14,6 @@
 #include "server/convert/enum_table.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/scenario_convert.h"
-#include "server/convert/search_convert.h"
 
 namespace stepcast::server {
 

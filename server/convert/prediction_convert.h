@@ -1,5 +1,5 @@
-// Conversions between the messages of PredictionService that predict, compare and diagnose, and
-// their plain requests and answers.
+// Conversions between the messages of PredictionService and OptimizeJob and their plain requests
+// and answers.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
@@ -7,11 +7,17 @@
 #include "core/model/assumptions.h"
 #include "server/convert/prediction_requests.h"
 #include "server/convert/profile_convert.h"
+#include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/calibration.pb.h"
 #include "stepcast/v1/comparison.pb.h"
 #include "stepcast/v1/diagnosis.pb.h"
+#include "stepcast/v1/layout.pb.h"
+#include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/prediction.pb.h"
 #include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/recommendation.pb.h"
+#include "stepcast/v1/strategy.pb.h"
+#include "stepcast/v1/tuning.pb.h"
 
 namespace stepcast::server {
 
@@ -67,5 +73,28 @@ FitContentionCall FromWire(const v1::FitContentionRequest& wire);
 v1::FitContentionResponse ToWire(const FitContentionAnswer& answer);
 
 GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire);
+
+// Searches for numbers of workers, for an order and for an allocation; search_convert.cc has these.
+RecommendWorkersCall FromWire(const v1::RecommendWorkersRequest& wire);
+v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer);
+
+OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire);
+v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer);
+OptimizeCommunicationCall FromWire(const v1::OptimizeCommunicationRequest& wire);
+v1::OptimizeCommunicationResponse ToWire(const OptimizeCommunicationAnswer& answer);
+v1::CommunicationGroup ToWire(const TunedGroup& group);
+
+AllocateWorkersCall FromWire(const v1::AllocateWorkersRequest& wire);
+v1::AllocateWorkersResponse ToWire(const AllocateWorkersAnswer& answer);
+
+// Searches for a layout, and fits; layout_convert.cc has these.
+RecommendLayoutCall FromWire(const v1::RecommendLayoutRequest& wire);
+v1::RecommendLayoutResponse ToWire(const RecommendLayoutAnswer& answer);
+FitRunsCall FromWire(const v1::FitRunsRequest& wire);
+v1::FitRunsResponse ToWire(const FitRunsAnswer& answer);
+
+// Strategies; strategy_convert.cc has these.
+OptimizeJobCall FromWire(const v1::OptimizeJobRequest& wire);
+v1::OptimizeJobResponse ToWire(const OptimizeJobAnswer& answer);
 
 }  // namespace stepcast::server

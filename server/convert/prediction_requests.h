@@ -1,5 +1,5 @@
 // The requests and answers of the methods of PredictionService, in plain types.
-// `faults` as in profile_requests.h.
+// `faults` as in stored_requests.h.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
 #include "core/trace/trace.h"
-#include "server/convert/profile_requests.h"
+#include "server/convert/stored_requests.h"
 
 namespace stepcast::server {
 

@@ -14,8 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/message_text.h"
 #include "core/importing/file_kind.h"
-#include "server/convert/deterministic_bytes.h"
-#include "server/convert/known_fields.h"
+#include "server/convert/any_message.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
 

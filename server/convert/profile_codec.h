@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/profile.h"
-#include "server/convert/profile_requests.h"
+#include "server/convert/stored_requests.h"
 
 namespace stepcast::server {
 

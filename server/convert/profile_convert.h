@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/model/profile.h"
-#include "server/convert/profile_requests.h"
+#include "server/convert/stored_requests.h"
 #include "server/store/profile_store.h"
 #include "stepcast/v1/profile.pb.h"
 #include "stepcast/v1/profile_service.pb.h"

@@ -1,5 +1,3 @@
-#include "server/convert/search_convert.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

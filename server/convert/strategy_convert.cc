@@ -1,5 +1,3 @@
-#include "server/convert/strategy_convert.h"
-
 #include <utility>
 
 #include "server/convert/enum_table.h"

@@ -6,7 +6,7 @@
 #include "google/rpc/status.pb.h"
 
 #include "core/base/error.h"
-#include "server/convert/deterministic_bytes.h"
+#include "server/convert/any_message.h"
 #include "server/convert/utf8.h"
 
 namespace stepcast::server {

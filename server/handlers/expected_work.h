@@ -28,7 +28,7 @@
 #include "core/recommend/recommendation_query.h"
 #include "core/trace/trace.h"
 #include "server/base/clock.h"
-#include "server/handlers/simulation_observer.h"
+#include "server/handlers/engine_run.h"
 
 namespace stepcast::server {
 

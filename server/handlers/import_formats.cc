@@ -1,5 +1,3 @@
-#include "server/handlers/import_formats.h"
-
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -17,6 +15,7 @@
 #include "core/importing/pytorch/pytorch_trace.h"
 #include "core/importing/tensorflow/tensorflow_profile.h"
 #include "core/replay/overlap_slowdown.h"
+#include "server/handlers/profile_handler.h"
 
 namespace stepcast::server {
 

@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/message_text.h"
 #include "server/convert/sha256.h"
-#include "server/handlers/profile_name.h"
+#include "server/handlers/request_checks.h"
 
 namespace stepcast::server {
 

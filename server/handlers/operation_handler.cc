@@ -10,8 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/message_text.h"
 #include "server/handlers/listing.h"
-#include "server/handlers/profile_name.h"
-#include "server/handlers/similar_profiles.h"
+#include "server/handlers/request_checks.h"
 
 namespace stepcast::server {
 

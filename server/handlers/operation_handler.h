@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "server/convert/operation_requests.h"
+#include "server/convert/stored_requests.h"
 #include "server/store/operation_store.h"
 #include "server/store/profile_store.h"
 

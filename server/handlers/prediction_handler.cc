@@ -28,9 +28,7 @@
 #include "core/trace/trace.h"
 #include "server/convert/profile_codec.h"
 #include "server/handlers/engine_run.h"
-#include "server/handlers/profile_name.h"
-#include "server/handlers/request_faults.h"
-#include "server/handlers/similar_profiles.h"
+#include "server/handlers/request_checks.h"
 
 namespace stepcast::server {
 

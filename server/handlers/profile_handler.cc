@@ -16,9 +16,7 @@
 #include "server/convert/sha256.h"
 #include "server/convert/utf8.h"
 #include "server/handlers/listing.h"
-#include "server/handlers/profile_name.h"
-#include "server/handlers/request_faults.h"
-#include "server/handlers/similar_profiles.h"
+#include "server/handlers/request_checks.h"
 
 namespace stepcast::server {
 

@@ -1,12 +1,7 @@
-// The handler of ProfileService, in plain types: checks, names, stores and finds profiles.
-//
-// Knows nothing of gRPC, proto or threads.
-// Threads: safe, as its store is; calls may block on the store.
-// Failure: INVALID_ARGUMENT with every fault (reasons PROFILE_INVALID, PROFILE_MALFORMED,
-// IMPORT_INVALID, REQUEST_INVALID; paths relative to the request, those of an uploaded profile to
-// the profile), and what ProfileStore fails with.
+// The handler of ProfileService, and the formats of recordings that it imports.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +9,52 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/importing/common/byte_source.h"
+#include "core/importing/common/rank_matching.h"
+#include "core/importing/common/recording_import.h"
 #include "core/model/profile.h"
-#include "server/convert/profile_requests.h"
-#include "server/handlers/import_formats.h"
-#include "server/store/profile_rules.h"
+#include "core/replay/job_recording_report.h"
+#include "server/convert/stored_requests.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {
 
+// The formats of ImportProfile: each makes a profile of the bytes that follow its header;
+// import_formats.cc has them.
+//
+// Failure: INVALID_ARGUMENT, reason IMPORT_INVALID or REQUEST_INVALID: faults of what is imported
+// are at `line N`, `recording` or `graph`, all others at fields of the request; what the bytes'
+// sources and `stop` fail with.
+
+// Borrowed.
+struct ImportBytes {
+  ByteSource& recording;
+  ByteSource* graph = nullptr;  // null: none follows
+  // Of several workers, at least two, `recording` the first of them; else empty.
+  std::vector<RankTrace> recordings = {};
+};
+
+// The profile before its display name and labels.
+struct ImportedFormat {
+  ImportedProfile imported;
+  std::optional<JobRecordingReport> recording;  // of several workers
+};
+
+// The cost of collectives to the computation beside them, and of it to them, is taken out of the
+// times of several workers: as much as the call says, else what they tell for certain
+// (core/replay/recorded_overlap.h).
+// Faults of one of several recordings are at `recordings[2]`, those of all at `recordings`; their
+// clocks are put on one time, which fails with reason CLOCKS_CONTRADICT.
+absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes,
+                                            const ProfileLimits& limits, StopCheck stop);
+
+// The handler of ProfileService, in plain types: checks, names, stores and finds profiles.
+//
+// Knows nothing of gRPC, proto or threads.
+// Threads: safe, as its store is; calls may block on the store.
+// Failure: INVALID_ARGUMENT with every fault (reasons PROFILE_INVALID, PROFILE_MALFORMED,
+// IMPORT_INVALID, REQUEST_INVALID; paths relative to the request, those of an uploaded profile to
+// the profile), and what ProfileStore fails with.
 class ProfileHandler {
  public:
   // The store is borrowed.

@@ -27,7 +27,7 @@
 #include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
-#include "server/store/shard_store.h"
+#include "server/store/operation_store.h"
 
 namespace stepcast::server {
 

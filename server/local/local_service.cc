@@ -22,7 +22,7 @@
 #include "server/jobs/job_pool.h"
 #include "server/jobs/pool_executor.h"
 #include "server/methods/prediction_methods.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 
 namespace stepcast::server {
 

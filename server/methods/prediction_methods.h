@@ -9,10 +9,8 @@
 
 #include "server/convert/operation_convert.h"
 #include "server/convert/prediction_convert.h"
-#include "server/convert/search_convert.h"
-#include "server/convert/strategy_convert.h"
+#include "server/handlers/engine_run.h"
 #include "server/handlers/prediction_handler.h"
-#include "server/handlers/simulation_observer.h"
 
 namespace stepcast::server {
 

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string>
 
-#include "server/handlers/simulation_observer.h"
+#include "server/handlers/engine_run.h"
 #include "server/metrics/call_metrics.h"
 #include "server/metrics/metric_names.h"
 

@@ -13,11 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "server/handlers/simulation_observer.h"
+#include "server/handlers/engine_run.h"
 #include "server/jobs/job_pool.h"
 #include "server/operations/operation_runner.h"
 #include "server/store/operation_store.h"
-#include "server/store/shard_store.h"
 
 namespace stepcast::server {
 

@@ -1,14 +1,4 @@
-// A worker for long-running operations: takes them from the store when this replica has capacity,
-// computes them, keeps their leases, and brings back what came of them.
-//
-// Work is checked on one pool, computed on another, and the store is only ever called by Tick: a
-// slow store holds none of their threads. Calls go first: an operation is taken when a thread for
-// computing is idle; only one that is due longer than the patience says is taken all the same. A
-// replica that dies is known by its lease: another begins anew. One that leaves gives back what it
-// has, for another to take at once. With nothing to take, a replica helps with an operation that
-// another has, as long as that has shards nobody has taken. Threads: Tick is called by one thread
-// at a time; the rest is safe. Lifetime: borrows all it is given, and outlives its jobs once
-// HasLeft.
+// The runner of long-running operations, and the thread that ticks for it.
 #pragma once
 
 #include <atomic>
@@ -19,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -30,9 +21,37 @@
 #include "server/jobs/cancellation.h"
 #include "server/jobs/job_pool.h"
 #include "server/store/operation_store.h"
-#include "server/store/shard_store.h"
 
 namespace stepcast::server {
+
+// A thread that calls a function again and again: when it is woken, and after as long as the
+// function said.
+//
+// Threads: Wake is safe; Start and Stop belong to one thread. Lifetime: the destructor stops.
+class Ticker {
+ public:
+  Ticker() = default;
+  ~Ticker() { Stop(); }
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+  // Calls `tick`, which returns after how many nanoseconds it is to be called again at the latest.
+  // REQUIRES: called once, before Stop.
+  void Start(std::function<int64_t()> tick);
+  // One more call begins soon; many wakings before it are one.
+  void Wake();
+  // Returns when the call that runs is over; there will be none any more. Idempotent.
+  void Stop();
+
+ private:
+  void Run(const std::function<int64_t()>& tick);
+
+  Mutex mutex_;
+  CondVar woken_;
+  bool wake_ STEPCAST_GUARDED_BY(mutex_) = false;
+  bool stop_ STEPCAST_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
 
 // The whole that an attempt is part of: a computation that this replica makes alone, or one whose
 // parts it shares with others.
@@ -95,6 +114,17 @@ struct OperationRunnerEnvironment {
   std::function<void()> ended;  // some operation is done. The thread of Tick
 };
 
+// A worker for long-running operations: takes them from the store when this replica has capacity,
+// computes them, keeps their leases, and brings back what came of them.
+//
+// Work is checked on one pool, computed on another, and the store is only ever called by Tick: a
+// slow store holds none of their threads. Calls go first: an operation is taken when a thread for
+// computing is idle; only one that is due longer than the patience says is taken all the same. A
+// replica that dies is known by its lease: another begins anew. One that leaves gives back what it
+// has, for another to take at once. With nothing to take, a replica helps with an operation that
+// another has, as long as that has shards nobody has taken. Threads: Tick is called by one thread
+// at a time; the rest is safe. Lifetime: borrows all it is given, and outlives its jobs once
+// HasLeft.
 class OperationRunner {
  public:
   OperationRunner(const OperationRunnerOptions& options, OperationRunnerEnvironment environment);

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/services.h"
-#include "server/rpc/unary_call.h"
 #include "stepcast/v1/admin_service.grpc.pb.h"
 
 namespace stepcast::server {

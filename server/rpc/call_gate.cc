@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "server/security/method_access.h"
+#include "server/security/principals.h"
 
 namespace stepcast::server {
 

@@ -1,15 +1,25 @@
+#include "server/rpc/operations_rpc.h"
+
 #include <google/protobuf/empty.pb.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "google/longrunning/operations.grpc.pb.h"
 
 #include "core/base/error.h"
+#include "server/convert/any_message.h"
 #include "server/convert/operation_convert.h"
+#include "server/handlers/expected_work.h"
+#include "server/handlers/shared_work.h"
+#include "server/methods/prediction_methods.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/services.h"
-#include "server/rpc/unary_call.h"
 #include "stepcast/v1/job_service.grpc.pb.h"
+#include "stepcast/v1/job_service.pb.h"
 
 namespace stepcast::server {
 
@@ -160,6 +170,188 @@ class OperationsRpc final : public OperationsMethods {
 
 std::unique_ptr<grpc::Service> MakeOperationsService(const OperationEnvironment& environment) {
   return std::make_unique<OperationsRpc>(environment);
+}
+
+namespace {
+
+constexpr int64_t kNothingToDoNs = int64_t{3600} * 1'000'000'000;
+
+absl::Status TooMany(int64_t max_waiting) {
+  return MakeError(absl::StatusCode::kResourceExhausted,
+                   absl::StrCat(max_waiting, " calls wait for operations already"),
+                   {.reason = "TOO_MANY_WAITING",
+                    .metadata = {{"max_waiting_calls", absl::StrCat(max_waiting)}},
+                    .retry_delay_ms = kRetryDelayMs,
+                    .quota_subject = "max_waiting_calls"});
+}
+
+absl::Status ShuttingDown() {
+  return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down",
+                   {.reason = "SHUTTING_DOWN", .retry_delay_ms = kRetryDelayMs});
+}
+
+}  // namespace
+
+void OperationWaiters::Wait(UnaryCall& call, const std::string& name, double seconds) {
+  const int64_t until_ns = clock_.MonotonicNs() + static_cast<int64_t>(seconds * kNsPerSecond);
+  absl::Status refused;
+  {
+    MutexLock lock(mutex_);
+    if (leaving_) {
+      refused = ShuttingDown();
+    } else if (count_ >= max_waiting_) {
+      refused = TooMany(max_waiting_);
+    } else {
+      waiting_[name].push_back({.call = &call, .until_ns = until_ns});
+      ++count_;
+    }
+  }
+  if (!refused.ok()) call.Fail(refused);
+}
+
+void OperationWaiters::FreePlace() {
+  MutexLock lock(mutex_);
+  --count_;
+}
+
+void OperationWaiters::Look(const std::string& name, std::vector<Waiting>& waiting) {
+  const absl::StatusOr<StoredOperation> operation = handler_.Get(name);
+  // A store that is away for a moment ends nobody's waiting before its time.
+  const bool is_away = absl::IsUnavailable(operation.status());
+  const bool is_done = is_away ? false : !operation.ok() || IsDone(operation->record.state);
+  const int64_t now_ns = clock_.MonotonicNs();
+  std::erase_if(waiting, [&](const Waiting& each) {
+    const absl::Status go_on = each.call->Check();
+    if (go_on.ok() && !is_done && now_ns < each.until_ns) return false;
+    FreePlace();
+    if (!go_on.ok()) {
+      each.call->Fail(go_on);
+    } else if (operation.ok()) {
+      each.call->Reply(ToWire(*operation));
+    } else {
+      each.call->Fail(operation.status());
+    }
+    return true;
+  });
+}
+
+int64_t OperationWaiters::Tick() {
+  Waitings taken;
+  bool is_leaving = false;
+  {
+    MutexLock lock(mutex_);
+    taken.swap(waiting_);
+    is_leaving = leaving_;
+  }
+  bool is_left = false;
+  int64_t next_ns = clock_.MonotonicNs() + kPollNs;
+  for (auto& [name, waiting] : taken) {
+    if (is_leaving) {
+      for (const Waiting& each : waiting) {
+        FreePlace();
+        each.call->Fail(ShuttingDown());
+      }
+      waiting.clear();
+      continue;
+    }
+    Look(name, waiting);
+    is_left = is_left || !waiting.empty();
+    for (const Waiting& each : waiting) next_ns = std::min(next_ns, each.until_ns);
+  }
+  // Those that came meanwhile have woken the next Tick.
+  MutexLock lock(mutex_);
+  for (auto& [name, waiting] : taken) {
+    if (!waiting.empty())
+      waiting_[name].insert(waiting_[name].end(), waiting.begin(), waiting.end());
+  }
+  return !is_left ? kNothingToDoNs : std::max<int64_t>(0, next_ns - clock_.MonotonicNs());
+}
+
+void OperationWaiters::Leave() {
+  MutexLock lock(mutex_);
+  leaving_ = true;
+}
+
+namespace {
+
+absl::Status TooLong(double max_seconds) {
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded,
+      absl::StrCat("the computation has reached the limit max_operation_seconds = ", max_seconds),
+      {.reason = "JOB_TOO_LONG",
+       .metadata = {{"max_operation_seconds", absl::StrCat(max_seconds)}},
+       .quota_subject = "max_operation_seconds"});
+}
+
+// The reply of `computation`, serialised.
+template <typename Answer>
+absl::StatusOr<std::string> ReplyOf(Computation<Answer> computation, const WorkProgress& done,
+                                    StopCheck stop, const ComputingMeans* means) {
+  const absl::StatusOr<Answer> answer = std::move(computation)(stop, means);
+  if (!answer.ok()) return done.Explain(answer.status());
+  std::string reply;
+  if (!ToWire(*answer).SerializeToString(&reply)) {
+    return MakeError(absl::StatusCode::kInternal, "the reply takes 2 GiB or more",
+                     {.reason = "REPLY_TOO_LARGE"});
+  }
+  return reply;
+}
+
+template <typename Answer>
+absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computation,
+                                     const JobComputationOptions& options) {
+  if (!computation.ok()) return computation.status();
+  return OperationWork([todo = *std::move(computation), &executor = options.handler.executor(),
+                        &clock = options.clock, max_seconds = options.max_seconds](
+                           StopCheck stop, AttemptProgress& progress,
+                           const OperationShare& share) mutable -> absl::StatusOr<std::string> {
+    const int64_t end_ns = clock.MonotonicNs() + static_cast<int64_t>(max_seconds * kNsPerSecond);
+    WorkProgress done(todo.work(), clock, Remedy::kAskForLess);
+    progress.expected = done.expected();
+    std::optional<SharedWork> shared;
+    const auto end = [&] { return clock.MonotonicNs() < end_ns ? stop() : TooLong(max_seconds); };
+    const auto stop_or_end = [&] {
+      done.Count();
+      progress.done = done.done() + (shared.has_value() ? shared->foreign_operations() : 0);
+      progress.expected = std::max(progress.expected.load(), progress.done.load());
+      if (shared.has_value() && shared->IsOver())
+        return absl::AbortedError("the operation does not run any more");
+      return end();
+    };
+    // What a time budget cuts short depends on who else takes part.
+    if (share.shards == nullptr || todo.work().most_seconds > 0)
+      return ReplyOf(std::move(todo), done, stop_or_end, nullptr);
+    shared.emplace(
+        SharedWork::Environment{
+            .store = *share.shards, .executor = executor, .clock = clock, .stop = end},
+        share.operation, share.helps);
+    const ComputingMeans means{*shared, &*shared};
+    return ReplyOf(std::move(todo), done, stop_or_end, &means);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<OperationWork> CheckJob(const std::string& request,
+                                       const JobComputationOptions& options) {
+  v1::StartJobRequest job;
+  if (!job.ParseFromString(request)) {
+    return MakeError(absl::StatusCode::kDataLoss, "the kept bytes are no StartJobRequest",
+                     {.reason = "OPERATION_CORRUPT"});
+  }
+  // Another replica took it, which may know more.
+  if (absl::Status known = CheckFieldsAreKnown(job); !known.ok()) return known;
+  absl::StatusOr<OperationWork> work =
+      MakeError(absl::StatusCode::kUnimplemented, "this server does not know the computation",
+                {.reason = "COMPUTATION_UNKNOWN"});
+  const google::protobuf::Message* const asked = ComputationOf(job);
+  if (asked == nullptr) return work;
+  ForEachPredictionMethod([&]<typename Method>(Method) {
+    using Request = typename Method::Request;
+    if (asked->GetDescriptor() != Request::descriptor()) return;
+    work = WorkOf(Method::Check(options.handler, static_cast<const Request&>(*asked)), options);
+  });
+  return work;
 }
 
 }  // namespace stepcast::server

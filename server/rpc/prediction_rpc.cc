@@ -3,11 +3,10 @@
 
 #include "server/handlers/expected_work.h"
 #include "server/methods/prediction_methods.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/grpc_wire.h"
 #include "server/rpc/services.h"
 #include "server/rpc/shared_answers.h"
-#include "server/rpc/stream_call.h"
-#include "server/rpc/unary_call.h"
 #include "stepcast/v1/prediction_service.grpc.pb.h"
 
 namespace stepcast::server {

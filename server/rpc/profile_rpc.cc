@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "server/convert/profile_convert.h"
-#include "server/rpc/parsed_bytes.h"
+#include "server/rpc/calls.h"
+#include "server/rpc/grpc_wire.h"
 #include "server/rpc/services.h"
-#include "server/rpc/unary_call.h"
-#include "server/rpc/upload_call.h"
 #include "server/rpc/upload_content.h"
 #include "stepcast/v1/profile_service.grpc.pb.h"
 

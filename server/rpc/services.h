@@ -17,7 +17,7 @@
 #include "server/handlers/profile_handler.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/call_gate.h"
-#include "server/rpc/operation_waiters.h"
+#include "server/rpc/operations_rpc.h"
 
 namespace stepcast::server {
 

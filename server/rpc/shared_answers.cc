@@ -7,10 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-#include "server/convert/deterministic_bytes.h"
+#include "server/convert/any_message.h"
 #include "server/convert/sha256.h"
 #include "server/handlers/expected_work.h"
-#include "server/rpc/call_state.h"
+#include "server/rpc/calls.h"
 
 namespace stepcast::server {
 

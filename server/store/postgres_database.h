@@ -1,12 +1,9 @@
-// A PostgreSQL database with today's tables, and the connections of one process to it.
-//
-// Lifetime: what keeps something in it borrows it.
-// Other processes may use the same database at the same time.
-// Threads: safe.
+// The PostgreSQL database that the stores of several processes share: its tables, and connections.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,6 +14,22 @@
 #include "server/store/postgres_connection.h"
 
 namespace stepcast::server {
+
+// The tables of Stepcast in a PostgreSQL database, all named stepcast_*, and how older ones become
+// today's.
+//
+// They are made in the first schema of the connection's search_path. Several processes may bring
+// one database forward at the same time.
+
+// Scripts, each of which leads from the version that is its index to the next. Append only: a
+// released one never changes.
+std::span<const char* const> PostgresMigrations();
+
+// Leaves the database at version migrations.size(), each step in a transaction of its own; only
+// reads if it is there already. FAILED_PRECONDITION, reason STORE_SCHEMA_TOO_NEW, if it is beyond;
+// reason STORE_FOREIGN if it has tables of these names that are not ours. Both leave it untouched.
+absl::Status MigratePostgres(PostgresConnection& connection,
+                             std::span<const char* const> migrations);
 
 struct PostgresConnectionPoolOptions {
   PostgresConnectionOptions connection;
@@ -112,6 +125,11 @@ struct PostgresDatabaseOptions {
   int connections = 4;  // that work at one time. REQUIRES: above 0
 };
 
+// A PostgreSQL database with today's tables, and the connections of one process to it.
+//
+// Lifetime: what keeps something in it borrows it.
+// Other processes may use the same database at the same time.
+// Threads: safe.
 class PostgresDatabase {
  public:
   // Creates the tables or brings them to today's schema.

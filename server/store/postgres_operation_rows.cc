@@ -1,7 +1,7 @@
-#include "server/store/postgres_operation_rows.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "server/store/postgres_operation_store.h"
 
 namespace stepcast::server {
 

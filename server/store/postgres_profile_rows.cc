@@ -1,11 +1,10 @@
-#include "server/store/postgres_profile_rows.h"
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "server/store/profile_rules.h"
+#include "server/store/postgres_profile_store.h"
+#include "server/store/profile_store.h"
 #include "server/store/store_error.h"
 
 namespace stepcast::server {

@@ -9,12 +9,10 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "server/store/data_directory.h"
-#include "server/store/disk_space.h"
+#include "server/store/disk.h"
 #include "server/store/sqlite_connection.h"
 #include "server/store/sqlite_database.h"
-#include "server/store/sqlite_profile_rows.h"
-#include "server/store/sqlite_schema.h"
+#include "server/store/sqlite_profile_store.h"
 
 namespace stepcast::server {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "server/store/disk_space.h"
+#include "server/store/disk.h"
 
 namespace stepcast::server {
 

@@ -1,17 +1,10 @@
-// The SQLite database of one data directory: one connection that writes, several that read, and the
-// lock on the directory.
-//
-// Lifetime: what keeps something in it borrows it.
-// All writes of all of them take turns, reads do not wait for them.
-// Room: beside the database lies a reserve, given up for writes that make room (disk_space.h) and
-// taken again once there is room for it, so that a full disk can still be cleared. The write-ahead
-// log is brought into the database before it outgrows what the reserve holds, and a write is
-// refused that does not fit twice, into the log and into the database.
-// Threads: safe. One process at a time: the directory is locked.
+// The SQLite database that the stores of a data directory share: its tables, its one writer and its
+// readers.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,11 +13,29 @@
 #include "absl/status/statusor.h"
 
 #include "server/base/mutex.h"
-#include "server/store/data_directory.h"
-#include "server/store/disk_space.h"
+#include "server/store/disk.h"
 #include "server/store/sqlite_connection.h"
 
 namespace stepcast::server {
+
+// In the header of every database file of ours ("STPC"), where file(1) and we look for it.
+inline constexpr int kSqliteApplicationId = 0x53545043;
+// The version that this program writes; in PRAGMA user_version. Version n is what the first n
+// migrations make.
+inline constexpr int kSchemaVersion = 5;
+
+// Scripts, each of which leads from the version that is its index to the next. Append only: a
+// released one never changes.
+std::span<const char* const> SchemaMigrations();
+
+// OK if the database is one of ours, of a version up to today's. Fails as MigrateSchema does; an
+// empty one is foreign.
+absl::Status CheckSchema(SqliteConnection& connection);
+
+// Leaves the database at version migrations.size(), each step in a transaction of its own, and does
+// nothing if it is there already. FAILED_PRECONDITION, reason STORE_SCHEMA_TOO_NEW, if it is
+// beyond; reason STORE_FOREIGN if the file is another program's. Both leave it untouched.
+absl::Status MigrateSchema(SqliteConnection& connection, std::span<const char* const> migrations);
 
 // A fixed number of connections that threads borrow in turn.
 //
@@ -65,6 +76,16 @@ struct SqliteDatabaseOptions {
   int busy_timeout_ms = 5000;  // wait for somebody else's lock on the database, a backup's for one
 };
 
+// The SQLite database of one data directory: one connection that writes, several that read, and the
+// lock on the directory.
+//
+// Lifetime: what keeps something in it borrows it.
+// All writes of all of them take turns, reads do not wait for them.
+// Room: beside the database lies a reserve, given up for writes that make room (disk.h) and
+// taken again once there is room for it, so that a full disk can still be cleared. The write-ahead
+// log is brought into the database before it outgrows what the reserve holds, and a write is
+// refused that does not fit twice, into the log and into the database.
+// Threads: safe. One process at a time: the directory is locked.
 class SqliteDatabase {
  public:
   static constexpr char kFile[] = "profiles.sqlite3";

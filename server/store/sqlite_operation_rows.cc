@@ -1,8 +1,8 @@
-#include "server/store/sqlite_operation_rows.h"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
+
+#include "server/store/sqlite_operation_store.h"
 
 namespace stepcast::server {
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "server/store/sqlite_connection.h"
-#include "server/store/sqlite_operation_rows.h"
 
 namespace stepcast::server {
 

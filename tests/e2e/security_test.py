@@ -17,7 +17,7 @@ from contract import details_of, grpc
 from secured import ROLES, TOKENS, Files, SecuredTest
 from stepcastd import PATIENCE_SECONDS, eventually
 
-TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "server", "security", "method_access.cc")
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "server", "security", "principals.cc")
 GET = "stepcast.v1.ProfileService/GetProfile"
 DELETE = "stepcast.v1.ProfileService/DeleteProfile"
 

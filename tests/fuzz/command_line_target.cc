@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "server/app/command_line.h"
+#include "server/app/server_options.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/refusal.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "server/app/command_line.h"
+#include "server/app/server_options.h"
 #include "server/app/settings.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -22,10 +22,10 @@
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1/reflection.pb.h"
 
+#include "server/app/grpc_endpoint.h"
 #include "server/app/process.h"
-#include "server/app/served_methods.h"
 #include "server/app/server.h"
-#include "server/convert/deterministic_bytes.h"
+#include "server/convert/any_message.h"
 #include "server/convert/operation_convert.h"
 #include "server/convert/profile_convert.h"
 #include "server/handlers/operation_handler.h"

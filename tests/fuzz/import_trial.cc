@@ -15,7 +15,7 @@
 #include "server/base/clock.h"
 #include "server/convert/profile_codec.h"
 #include "server/handlers/profile_handler.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/refusal.h"
 #include "tests/fuzz/small_limits.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/convert/profile_requests.h"
+#include "server/convert/stored_requests.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace stepcast::fuzz {

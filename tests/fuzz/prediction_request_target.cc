@@ -15,7 +15,7 @@
 #include "server/convert/profile_convert.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/methods/prediction_methods.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 #include "tests/core/predict/kept_runs.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/convert/profile_requests.h"
+#include "server/convert/stored_requests.h"
 #include "stepcast/v1/profile.pb.h"
 #include "tests/fuzz/fuzz_target.h"
 

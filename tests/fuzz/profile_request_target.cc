@@ -8,7 +8,7 @@
 #include "server/base/clock.h"
 #include "server/convert/profile_convert.h"
 #include "server/handlers/profile_handler.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/method_input.h"

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/flags/parsed_option.h"
 #include "client/cli/flags/profile_argument.h"
 #include "client/cli/flags/quantity.h"
 #include "client/cli/flags/scenario_flags.h"
@@ -17,9 +16,7 @@
 #include "client/cli/texts/bench_report.h"
 #include "client/cli/texts/progress.h"
 #include "client/src/load/grpc_load_transport.h"
-#include "client/src/load/load_clock.h"
 #include "client/src/load/load_run.h"
-#include "client/src/load/prepared_call.h"
 
 namespace stepcast::client {
 

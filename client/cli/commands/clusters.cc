@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/flags/cluster.h"
+#include "client/cli/flags/presets.h"
 #include "client/cli/texts/json_text.h"
 #include "client/cli/texts/table.h"
 

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/cli/command_line.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/flags/cluster.h"
-#include "client/cli/help.h"
+#include "client/cli/flags/presets.h"
 
 namespace stepcast::client {
 

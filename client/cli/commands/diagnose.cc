@@ -15,7 +15,6 @@
 #include "client/cli/flags/scenario_flags.h"
 #include "client/cli/flags/simulation_flags.h"
 #include "client/cli/texts/answer_texts.h"
-#include "client/cli/texts/measure_text.h"
 #include "client/cli/texts/prediction_table.h"
 #include "client/cli/texts/table.h"
 

@@ -19,9 +19,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/input_reader.h"
+#include "client/cli/input_files.h"
 #include "client/cli/texts/json_text.h"
-#include "client/cli/texts/measure_text.h"
 #include "client/cli/texts/table.h"
 
 #include "stepcast/error_details.h"

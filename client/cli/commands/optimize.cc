@@ -12,13 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags/job_flags.h"
-#include "client/cli/flags/parsed_option.h"
 #include "client/cli/flags/profile_argument.h"
 #include "client/cli/flags/quantity.h"
 #include "client/cli/flags/scenario_flags.h"
 #include "client/cli/flags/simulation_flags.h"
 #include "client/cli/texts/answer_texts.h"
-#include "client/cli/texts/measure_text.h"
 #include "client/cli/texts/prediction_table.h"
 #include "client/cli/texts/table.h"
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags/profile_argument.h"
-#include "client/cli/texts/check_report.h"
+#include "client/cli/texts/answer_texts.h"
 #include "client/cli/texts/progress.h"
 
 #include "server/local/recording_report.h"

@@ -15,12 +15,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/flags/parsed_option.h"
 #include "client/cli/flags/profile_argument.h"
 #include "client/cli/flags/quantity.h"
 #include "client/cli/texts/answer_texts.h"
 #include "client/cli/texts/characters.h"
-#include "client/cli/texts/measure_text.h"
 #include "client/cli/texts/progress.h"
 #include "client/cli/texts/table.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/input_reader.h"
+#include "client/cli/input_files.h"
 #include "client/cli/texts/characters.h"
 
 #include "stepcast/error_details.h"

@@ -12,7 +12,6 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags/profile_argument.h"
 #include "client/cli/texts/answer_texts.h"
-#include "client/cli/texts/measure_text.h"
 #include "client/cli/texts/progress.h"
 #include "client/cli/texts/table.h"
 

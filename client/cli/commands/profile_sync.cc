@@ -1,5 +1,3 @@
-#include "client/cli/commands/profile_sync.h"
-
 #include <CLI/App.hpp>
 #include <array>
 #include <map>
@@ -10,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/profile_folder.h"
-#include "client/cli/flags/parsed_option.h"
 #include "client/cli/flags/profile_argument.h"
+#include "client/cli/flags/quantity.h"
 #include "client/cli/local_connection.h"
 #include "client/cli/texts/json_text.h"
 #include "client/cli/texts/progress.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/input_reader.h"
+#include "client/cli/input_files.h"
 
 namespace stepcast::client {
 

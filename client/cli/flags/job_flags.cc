@@ -17,12 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/flags/device.h"
-#include "client/cli/flags/parsed_option.h"
+#include "client/cli/flags/presets.h"
 #include "client/cli/flags/profile_argument.h"
 #include "client/cli/flags/quantity.h"
 #include "client/cli/input_files.h"
-#include "client/cli/input_reader.h"
 #include "client/cli/texts/characters.h"
 
 namespace stepcast::client {

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/cli/input_reader.h"
+#include "client/cli/input_files.h"
 #include "client/cli/session.h"
 
 #include "stepcast/v1/profile.pb.h"
@@ -39,7 +39,7 @@ absl::StatusOr<std::string> StoredName(const std::string& argument);
 // The job that is asked about: the name of a stored profile, or a profile.
 using ProfileSource = std::variant<std::string, v1::Profile>;
 
-// Failure: as input_reader.h for a file that holds no profile; INVALID_ARGUMENT without a
+// Failure: as input_files.h for a file that holds no profile; INVALID_ARGUMENT without a
 // reason for an argument that is neither.
 absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
                                                   const std::string& argument);

@@ -10,10 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/flags/job_flags.h"
-#include "client/cli/flags/parsed_option.h"
 #include "client/cli/flags/quantity.h"
 #include "client/cli/input_files.h"
-#include "client/cli/input_reader.h"
 #include "client/cli/texts/characters.h"
 
 #include "stepcast/json.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/cli/flags/cluster.h"
+#include "client/cli/flags/presets.h"
 #include "client/cli/session.h"
 
 #include "stepcast/v1/scenario.pb.h"

@@ -1,13 +1,12 @@
-#include "client/cli/plots/svg_plot.h"
-
 #include <array>
 #include <cstdio>
 #include <optional>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/plots/throughput_plot.h"
 #include "client/cli/texts/characters.h"
-#include "client/cli/texts/measure_text.h"
+#include "client/cli/texts/table.h"
 
 namespace stepcast::client {
 

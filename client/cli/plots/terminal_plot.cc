@@ -1,5 +1,3 @@
-#include "client/cli/plots/terminal_plot.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/plots/throughput_plot.h"
 #include "client/cli/texts/characters.h"
 
 namespace stepcast::client {

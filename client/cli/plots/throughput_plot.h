@@ -1,4 +1,5 @@
-// The throughput curve as it is drawn: axes, points, marks, and the line of linear scaling.
+// The throughput curve: as it is drawn, its drawings with characters and as an image, and the flag
+// that asks for them.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/session.h"
 #include "client/cli/texts/prediction_table.h"
 
 #include "stepcast/v1/recommendation.pb.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace stepcast::client {
 
@@ -49,6 +55,7 @@ struct PlotPoint {
   friend bool operator==(const PlotPoint&, const PlotPoint&) = default;
 };
 
+// The throughput curve as it is drawn: axes, points, marks, and the line of linear scaling.
 struct ThroughputPlot {
   std::string title;              // a text of others
   std::string scenario;           // but for the number of workers; empty: there are no points
@@ -84,5 +91,44 @@ struct PlotLine {
 // As much of linear scaling as lies between the axes, if any does.
 std::optional<PlotLine> LinearScaling(const ThroughputPlot& plot, const PlotAxis& workers,
                                       const PlotAxis& throughput);
+
+// A whole SVG 1.1 file of 760 by 480 that refers to nothing outside: title, axes with ticks, the
+// intervals as a band, linear scaling, legend. Points carry their numbers as titles, which browsers
+// show.
+std::string SvgPlot(const ThroughputPlot& plot);
+
+// Title, 16 rows of plot, axes and legend, in lines that are no wider than the terminal; a terminal
+// of less than 40 columns counts as 40, one of more than 160 as 160. With UTF-8 lines are dots of
+// Braille, two across and four down a character; without it there is ASCII only, and no line from
+// point to point.
+std::string TerminalPlot(const ThroughputPlot& plot, const Terminal& terminal);
+
+// The title of a plot of the job that a request is about: the profile's model, else its display
+// name, of a stored profile its name.
+template <typename Request>
+std::string PlotTitle(const Request& request) {
+  if (!request.has_inline_profile()) return request.profile();
+  const std::string& model = request.inline_profile().model();
+  return model.empty() ? request.inline_profile().display_name() : model;
+}
+
+// The flag `--plot`: the throughput curve, drawn below the table or to a file.
+class PlotFlag {
+ public:
+  // This outlives the parse.
+  void Declare(CLI::App& app);
+
+  bool given() const { return place_.has_value(); }
+  // Checks that there would be nothing but JSON where JSON is asked for: kDone, or kMisused,
+  // reported.
+  ExitCode Check(const Session& session) const;
+  // The text below the table: an empty line and the plot, where it was asked for in the terminal.
+  std::string Text(const Session& session, const ThroughputPlot& plot) const;
+  // Writes the file, where one was asked for. kRefused, reported, where it cannot be written.
+  ExitCode Save(const Session& session, const ThroughputPlot& plot) const;
+
+ private:
+  std::optional<std::string> place_;  // empty: the terminal
+};
 
 }  // namespace stepcast::client

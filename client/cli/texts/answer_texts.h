@@ -12,10 +12,15 @@
 #include "stepcast/v1/diagnosis.pb.h"
 #include "stepcast/v1/layout.pb.h"
 #include "stepcast/v1/order.pb.h"
+#include "stepcast/v1/profile.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
 #include "stepcast/v1/strategy.pb.h"
 #include "stepcast/v1/tuning.pb.h"
+
+namespace stepcast::server {
+struct RecordingReport;
+}  // namespace stepcast::server
 
 namespace stepcast::client {
 
@@ -86,5 +91,21 @@ std::string JobText(const google::longrunning::Operation& job);
 std::string ReplyText(const google::longrunning::Operation& job);
 // Its proto JSON.
 std::string ReplyJson(const google::longrunning::Operation& job);
+
+// The report of `profile check` on a valid profile, for people and for programs.
+
+// The share of a recorded step that the model explains, a line for each link and for clocks, or of
+// collectives what a step is made of, the buckets and DistributedDataParallel's rule; and at least
+// one line `to do: ...`.
+std::string CheckSummary(const server::RecordingReport& recording);
+
+// For each link its bandwidth, its start, its window, and a table of how well each way of sharing
+// it explains the recording, the nearest one marked; and the scheduling efficiency of each step.
+std::string CheckDetails(const server::RecordingReport& recording);
+
+// The profile as the service returned it, and the report as a member `recording` beside its fields:
+// { replay {..} clocks {..} links [..] orders {..} }, or of collectives { replay {..} allReduce
+// {..} }, the members of the reports in lowerCamelCase.
+std::string CheckJson(const v1::Profile& profile, const server::RecordingReport& recording);
 
 }  // namespace stepcast::client

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/texts/json_text.h"
-#include "client/cli/texts/measure_text.h"
 #include "client/cli/texts/table.h"
 
 namespace stepcast::client {

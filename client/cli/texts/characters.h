@@ -1,6 +1,8 @@
 // Texts that others chose, as characters that are safe to draw.
 #pragma once
 
+#include <ostream>
+#include <streambuf>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,5 +43,41 @@ std::string InQuotes(std::string_view text);
 // "; did you mean X?" with the known word that is most like the one that was typed: a letter or two
 // away, or with it as a part; empty where none is.
 std::string Suggestion(std::string_view typed, const std::vector<std::string>& known);
+
+// A stream on another one, to which nothing goes that drives a terminal.
+//
+// Names of files, of profiles and of their operations, and a server's texts, come from others. All
+// output of the program passes through here, so no command has to think of it.
+// Threads: none.
+class PrintableStream final : public std::ostream {
+ public:
+  // Borrows it.
+  explicit PrintableStream(std::ostream& stream) : std::ostream(nullptr), buffer_(stream) {
+    rdbuf(&buffer_);
+  }
+
+ private:
+  // Unbuffered: what it stands on is.
+  class Buffer final : public std::streambuf {
+   public:
+    explicit Buffer(std::ostream& out) : out_(out) {}
+    ~Buffer() override { out_ << escaper_.Rest(); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+
+   protected:
+    // NOLINTBEGIN(readability-identifier-naming): the standard's names.
+    int_type overflow(int_type c) override;
+    std::streamsize xsputn(const char* text, std::streamsize size) override;
+    int sync() override;
+    // NOLINTEND(readability-identifier-naming)
+
+   private:
+    std::ostream& out_;
+    Escaper escaper_;
+  };
+
+  Buffer buffer_;
+};
 
 }  // namespace stepcast::client

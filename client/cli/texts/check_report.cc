@@ -1,5 +1,3 @@
-#include "client/cli/texts/check_report.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,10 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "client/cli/texts/answer_texts.h"
 #include "client/cli/texts/json_text.h"
-#include "client/cli/texts/measure_text.h"
 #include "client/cli/texts/table.h"
 
+#include "server/local/recording_report.h"
 #include "stepcast/json.h"
 
 namespace stepcast::client {

@@ -1,12 +1,10 @@
-#include "client/cli/texts/prediction_details.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/texts/measure_text.h"
+#include "client/cli/texts/prediction_table.h"
 #include "client/cli/texts/table.h"
 
 namespace stepcast::client {

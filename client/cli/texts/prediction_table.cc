@@ -12,8 +12,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/texts/measure_text.h"
-#include "client/cli/texts/prediction_details.h"
 #include "client/cli/texts/table.h"
 
 namespace stepcast::client {

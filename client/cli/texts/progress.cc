@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/texts/measure_text.h"
+#include "client/cli/texts/table.h"
 
 namespace stepcast::client {
 

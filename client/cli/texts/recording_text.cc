@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/texts/answer_texts.h"
-#include "client/cli/texts/measure_text.h"
 #include "client/cli/texts/table.h"
 
 namespace stepcast::client {

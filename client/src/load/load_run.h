@@ -1,3 +1,92 @@
+// A load on a server and what it measures: its clock, what carries its calls, a histogram of
+// latencies, and one measurement.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace stepcast::client {
+
+// The time that a load is measured in.
+//
+// An instant is the time since some beginning, which is the clock's own. Threads: safe.
+class LoadClock {
+ public:
+  virtual ~LoadClock() = default;
+
+  virtual std::chrono::nanoseconds Now() = 0;
+  // Returns at `instant` or, because threads are late, after it; at once if it has passed.
+  virtual void SleepUntil(std::chrono::nanoseconds instant) = 0;
+};
+
+// The system's steady one.
+class SteadyLoadClock : public LoadClock {
+ public:
+  std::chrono::nanoseconds Now() override;
+  void SleepUntil(std::chrono::nanoseconds instant) override;
+};
+
+// A carrier of the calls of a load to a server, many at a time.
+//
+// Calls are named by small numbers, which are used again. Questions are named by numbers, too: what
+// they ask, the transport knows.
+class LoadTransport {
+ public:
+  // Hears how calls end, on any thread, one at a time.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // May start calls, this one too.
+    virtual void OnEnded(uint32_t call, absl::StatusCode code) = 0;
+  };
+
+  virtual ~LoadTransport() = default;
+
+  // The most calls that may be under way at once.
+  virtual uint32_t calls_max() const = 0;
+  // Begins a call and does not wait. The listener hears of its end once, after a deadline of the
+  // transport's at the latest. REQUIRES: call < calls_max(), and it is not under way; of all calls
+  // under way the listener is the same, and outlives them.
+  virtual void Start(uint32_t call, uint64_t question, Listener& listener) = 0;
+  // Returns when no call is under way.
+  virtual void AwaitAll() = 0;
+};
+
+// A histogram of latencies, in buckets whose width grows with the values they hold.
+//
+// Precision: a percentile is never below the exact one, and above it by less than a 256th. Count,
+// mean and the greatest are exact. Range: from 0 to an hour; what is longer counts as an hour in
+// percentiles, below 0 as 0. Cost: Record O(1) without allocation, Percentile O(buckets). 70 KiB.
+// Threads: none.
+class LatencyHistogram {
+ public:
+  static constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(1);
+
+  LatencyHistogram();
+
+  void Record(std::chrono::nanoseconds latency);
+
+  int64_t count() const { return count_; }
+  std::chrono::nanoseconds max() const { return max_; }
+  // 0 where nothing was recorded.
+  std::chrono::nanoseconds Mean() const;
+  // The least latency that at least a share `part` of the calls did not exceed; 0 where nothing was
+  // recorded. REQUIRES: part is in (0, 1].
+  std::chrono::nanoseconds Percentile(double part) const;
+
+ private:
+  std::vector<int64_t> buckets_;
+  int64_t count_ = 0;
+  double sum_ns_ = 0;
+  std::chrono::nanoseconds max_{0};
+};
+
 // One measurement under load: calls that are made for some time, and how they ended.
 //
 // A closed loop keeps a number of calls under way: as one ends the next begins. When the server is
@@ -9,20 +98,6 @@
 //
 // The window that counts begins after the warm-up. Of a closed loop the calls that end in it count,
 // of an open one those that are scheduled in it, whenever they end.
-#pragma once
-
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <variant>
-
-#include "absl/status/status.h"
-#include "client/src/load/latency_histogram.h"
-#include "client/src/load/load_clock.h"
-#include "client/src/load/load_transport.h"
-
-namespace stepcast::client {
 
 // So many calls in a row that find no server end a measurement.
 inline constexpr int kUnavailableMax = 1000;

@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 
 #include "core/base/error.h"
-#include "server/app/small_file.h"
+#include "server/app/settings.h"
 
 namespace stepcast::admission {
 

@@ -1,10 +1,10 @@
-#include "client/cli/help.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <CLI/App.hpp>
 #include <string>
+
+#include "client/cli/command_line.h"
 
 namespace stepcast::client::help_test {
 namespace {

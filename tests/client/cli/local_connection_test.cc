@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "client/src/methods.h"
+#include "client/src/connection.h"
 
 #include "server/local/local_service.h"
 #include "stepcast/error_details.h"

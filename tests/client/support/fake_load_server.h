@@ -11,8 +11,7 @@
 #include <deque>
 #include <vector>
 
-#include "client/src/load/load_clock.h"
-#include "client/src/load/load_transport.h"
+#include "client/src/load/load_run.h"
 
 namespace stepcast::client {
 

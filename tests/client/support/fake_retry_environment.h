@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "client/src/retry_environment.h"
+#include "client/src/retry.h"
 
 namespace stepcast::client {
 

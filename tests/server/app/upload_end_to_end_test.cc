@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/convert/profile_convert.h"
-#include "server/rpc/spool.h"
+#include "server/rpc/upload_content.h"
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"
 #include "tests/support/run_metadata_writer.h"

@@ -1,9 +1,9 @@
-#include "server/convert/search_convert.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "google/rpc/error_details.pb.h"
+
+#include "server/convert/prediction_convert.h"
 
 namespace stepcast::server::search_convert_test {
 namespace {

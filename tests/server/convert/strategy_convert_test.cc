@@ -1,7 +1,7 @@
-#include "server/convert/strategy_convert.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "server/convert/prediction_convert.h"
 
 namespace stepcast::server::strategy_convert_test {
 namespace {

@@ -8,8 +8,7 @@
 #include "core/base/error.h"
 #include "server/base/clock.h"
 #include "server/handlers/listing.h"
-#include "server/store/memory_operation_store.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 
 namespace stepcast::server::operation_handler_test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "server/convert/profile_codec.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 #include "tests/server/support/random_profile.h"
 
 namespace stepcast::server::profile_handler_test {

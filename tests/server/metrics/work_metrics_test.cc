@@ -8,7 +8,7 @@
 
 #include "server/base/clock.h"
 #include "server/methods/prediction_methods.h"
-#include "server/store/memory_operation_store.h"
+#include "server/store/memory_stores.h"
 #include "tests/server/store/shard_board.h"
 
 namespace stepcast::server::work_metrics_test {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/store/memory_operation_store.h"
+#include "server/store/memory_stores.h"
 #include "server/store/sqlite_database.h"
 #include "server/store/sqlite_operation_store.h"
 #include "tests/server/store/operation_stores.h"

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 #include "server/store/sqlite_profile_store.h"
 #include "tests/server/store/profile_store_contract.h"
 

@@ -14,8 +14,8 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
-#include "server/store/postgres_schema.h"
-#include "server/store/profile_rules.h"
+#include "server/store/postgres_database.h"
+#include "server/store/profile_store.h"
 #include "tests/server/store/owning_postgres_profile_store.h"
 #include "tests/server/store/postgres_test.h"
 #include "tests/server/store/profile_store_kind.h"

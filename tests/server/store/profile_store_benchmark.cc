@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "server/base/clock.h"
-#include "server/store/cached_profile_store.h"
 #include "server/store/postgres_profile_store.h"
+#include "server/store/profile_store_layers.h"
 #include "server/store/sqlite_profile_store.h"
 #include "tests/server/store/sample_profile.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "server/base/clock.h"
-#include "server/store/memory_profile_store.h"
+#include "server/store/memory_stores.h"
 #include "tests/server/store/profile_store_contract.h"
 #include "tests/server/store/sample_profile.h"
 #include "tests/server/store/temporary_directory.h"

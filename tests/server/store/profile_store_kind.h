@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 
 #include "server/base/clock.h"
-#include "server/store/cached_profile_store.h"
 #include "server/store/profile_store.h"
+#include "server/store/profile_store_layers.h"
 
 namespace stepcast::server {
 

@@ -15,7 +15,7 @@
 
 #include "core/base/random.h"
 #include "server/base/mutex.h"
-#include "server/store/shard_store.h"
+#include "server/store/operation_store.h"
 
 namespace stepcast::server {
 

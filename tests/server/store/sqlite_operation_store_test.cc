@@ -6,8 +6,8 @@
 #include "gtest/gtest.h"
 
 #include "server/base/clock.h"
+#include "server/store/sqlite_database.h"
 #include "server/store/sqlite_profile_store.h"
-#include "server/store/sqlite_schema.h"
 #include "tests/server/store/sample_profile.h"
 #include "tests/server/store/temporary_directory.h"
 

@@ -16,8 +16,8 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
-#include "server/store/profile_rules.h"
-#include "server/store/sqlite_schema.h"
+#include "server/store/profile_store.h"
+#include "server/store/sqlite_database.h"
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/sample_profile.h"
 #include "tests/server/store/temporary_directory.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "client/cli/texts/answer_texts.h"
-#include "client/cli/texts/measure_text.h"
+#include "client/cli/texts/table.h"
 
 #include "tests/client/support/text_proto.h"
 

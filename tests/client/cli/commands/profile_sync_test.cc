@@ -1,8 +1,8 @@
-#include "client/cli/commands/profile_sync.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "client/cli/commands/profile_folder.h"
 
 namespace stepcast::client::profile_sync_test {
 namespace {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/flags/recommend_flags.h"
 #include "client/cli/flags/scenario_flags.h"
 #include "client/cli/flags/simulation_flags.h"
 

@@ -1,11 +1,11 @@
-#include "client/cli/plots/svg_plot.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <regex>
 #include <string>
 #include <vector>
+
+#include "client/cli/plots/throughput_plot.h"
 
 #include "tests/client/support/random_curve.h"
 

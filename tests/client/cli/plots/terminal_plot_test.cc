@@ -1,5 +1,3 @@
-#include "client/cli/plots/terminal_plot.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "client/cli/plots/throughput_plot.h"
 #include "client/cli/texts/characters.h"
 
 #include "tests/client/support/random_curve.h"

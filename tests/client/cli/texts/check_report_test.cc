@@ -1,10 +1,11 @@
-#include "client/cli/texts/check_report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "client/cli/texts/answer_texts.h"
+
+#include "server/local/recording_report.h"
 #include "stepcast/json.h"
 #include "tests/client/support/tiny_profile.h"
 
