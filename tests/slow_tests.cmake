@@ -69,9 +69,11 @@ set(STEPCAST_SLOW_TESTS
   e2e.report.BrowserTest
   e2e.report.CommandTest
   e2e.report.PageTest
+  e2e.scenario_kinds.KindOfJobTest
   e2e.security.RefusalTest
   e2e.security.ReloadTest
   e2e.sharing.SharingTest
+  e2e.sharing_jobs.SharedJobTest
   e2e.store_faults.StoreFaultTest
   e2e.summed.SummedTest
   e2e.sync.SyncTest
@@ -81,9 +83,9 @@ set(STEPCAST_SLOW_TESTS
   e2e.tune.TuneTest
   endurance.chaos.ChaosTest
   endurance.soak.SoakTest
-  engine.OptimisationTest
   exhaustive_comparison_test
   import_memory_test
+  import_mutation_test
   interval_coverage_test.1
   interval_coverage_test.2
   naive_comparison_test.1
@@ -92,20 +94,39 @@ set(STEPCAST_SLOW_TESTS
   phased_comparison_test
   server_store_postgres_test
   server_store_test
+  server_strategies_test
   stepcast_client_program_test
   testbed.ddp.RecordedTest
   testbed.ddp.SweepTest
   testbed.pp.LiveTest
-  testbed.pp.PredictionTest
   throughput_test)
+
+# Those of more than a minute, which begin first, so that none runs on alone at the end.
+set(STEPCAST_LONGEST_TESTS
+  certainty_coverage_test.1
+  certainty_coverage_test.2
+  certainty_coverage_test.3
+  e2e.operations.ComputedTest
+  e2e.report.BrowserTest
+  e2e.sharing_jobs.SharedJobTest
+  interval_coverage_test.1
+  interval_coverage_test.2
+  naive_comparison_test.1
+  naive_comparison_test.2
+  parsing_overhead_test
+  server_strategies_test
+  stepcast_client_program_test)
 
 # stepcast_label(TEST): labels a test of this folder `slow` or `fast`.
 function(stepcast_label test)
   if(test IN_LIST STEPCAST_SLOW_TESTS)
-    set_tests_properties(${test} PROPERTIES LABELS slow)
+    set_tests_properties(${test} PROPERTIES LABELS slow COST 1)
     set_property(GLOBAL APPEND PROPERTY STEPCAST_LABELLED_SLOW ${test})
   else()
     set_tests_properties(${test} PROPERTIES LABELS fast)
+  endif()
+  if(test IN_LIST STEPCAST_LONGEST_TESTS)
+    set_tests_properties(${test} PROPERTIES COST 2)
   endif()
 endfunction()
 

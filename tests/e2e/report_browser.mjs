@@ -1,6 +1,6 @@
 // Looks at a report in headless Chromium, in both themes and at two widths, and prints what it saw as JSON.
 //
-//   node report_browser.mjs CHROMIUM URL [FOLDER]    with FOLDER: screenshots of each part go there; with STEPCAST_LOOK_ONCE only in light and wide
+//   node report_browser.mjs CHROMIUM URL [FOLDER]    with FOLDER: screenshots of each part go there; STEPCAST_LOOKS names the looks
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {chromium} from 'playwright-core';
@@ -126,9 +126,9 @@ async function visit(colorScheme, width) {
   await context.close();
 }
 
-const once = Boolean(process.env.STEPCAST_LOOK_ONCE);
-for (const theme of once ? ['light'] : ['light', 'dark']) {
-  for (const width of once ? [1280] : [1280, 390]) await visit(theme, width);
+for (const look of (process.env.STEPCAST_LOOKS ?? 'light-1280 light-390 dark-1280 dark-390').split(' ')) {
+  const [theme, width] = look.split('-');
+  await visit(theme, Number(width));
 }
 await browser.close();
 console.log(JSON.stringify(seen));

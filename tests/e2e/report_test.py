@@ -466,6 +466,11 @@ def numbers_in(text):
     return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text.replace(",", ""))]
 
 
+LOOKS = [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390)]
+# Both themes and both widths, not all pairs of them.
+CORNERS = [LOOKS[0], LOOKS[-1]]
+
+
 class BrowserTest(ServerTest):
     flags = ("--report", "--store", "memory", "--max-report-seconds", str(PATIENCE_SECONDS))
 
@@ -476,15 +481,16 @@ class BrowserTest(ServerTest):
         self.chromium = chromium
         super().setUp()
 
-    def look(self, url, once=False):
+    def look(self, url, looks):
         command = ["node", os.path.join(HERE, "report_browser.mjs"), self.chromium, url]
-        environment = {**os.environ, **({"STEPCAST_LOOK_ONCE": "1"} if once else {})}
+        environment = {**os.environ, "STEPCAST_LOOKS": " ".join(f"{theme}-{width}" for theme, width in looks)}
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS * 6, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        seen = json.loads(done.stdout)
+        self.assertEqual([(visit["theme"], visit["width"]) for visit in seen["visits"]], looks)
+        return seen
 
     def check(self, seen, url):
-        self.assertEqual([(visit["theme"], visit["width"]) for visit in seen["visits"]], [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390)])
         self.assertGreater(seen["pdfBytes"], 20_000)
         for visit in seen["visits"]:
             with self.subTest(theme=visit["theme"], width=visit["width"]):
@@ -515,7 +521,7 @@ class BrowserTest(ServerTest):
         upload(self.server, recorded(), "alexnet")
         upload(self.server, dict(ALL_REDUCE, display_name="</script><script>window.unsafe = 1</script>"), "reduces")
         url = f"http://{self.server.http_address}{BASE}alexnet?workers=1-6&against=reduces"
-        seen = self.look(url)
+        seen = self.look(url, LOOKS)
         self.check(seen, url)
         request = prediction.PredictThroughputRequest(profile="profiles/alexnet", worker_counts=range(1, 7))
         predicted = self.server.predictions.PredictThroughput(request).predictions
@@ -542,7 +548,7 @@ class BrowserTest(ServerTest):
         (predicted,) = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile="profiles/reduces", worker_counts=[2])).predictions
         memory = predicted.memory
         self.assertGreater(memory.gradient_bytes, 0)
-        (visit,) = self.look(f"http://{self.server.http_address}{BASE}reduces?workers=2", once=True)["visits"]
+        (visit,) = self.look(f"http://{self.server.http_address}{BASE}reduces?workers=2", LOOKS[:1])["visits"]
         ((lower, total, parts),) = re.findall(r"· (at least )?([\d,.]+ \w+) of memory a device: ([^·\n]+)", visit["text"])
         size_of = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
         (gradients,) = re.findall(r"gradients ([\d,.]+ \w+)", parts)
@@ -553,14 +559,14 @@ class BrowserTest(ServerTest):
 
     def test_an_order_that_slows_the_job_down_is_advised_against(self):
         upload(self.server, recorded("resnet50_16"), "resnet")
-        (visit,) = self.look(f"http://{self.server.http_address}{BASE}resnet?workers=1-2", once=True)["visits"]
+        (visit,) = self.look(f"http://{self.server.http_address}{BASE}resnet?workers=1-2", LOOKS[:1])["visits"]
         self.assertRegex(visit["text"], r"It is slower in the long run: each step as recorded makes \d+ % more examples/s, so keep that\.")
         self.assertNotIn("−0 %", visit["text"])
 
     def test_what_would_help_stands_first_in_the_order_of_its_worth(self):
         upload(self.server, recorded(), "alexnet")
         url = f"http://{self.server.http_address}{BASE}alexnet?workers=1-6"
-        for visit in self.look(url, once=True)["visits"]:
+        for visit in self.look(url, LOOKS[:1])["visits"]:
             self.assertEqual(visit["parts"][0], "finds")
             gains = [float(gain.strip("+ %").replace(",", "")) for gain, _ in visit["finds"]]
             self.assertGreater(len(gains), 1)
@@ -576,7 +582,7 @@ class BrowserTest(ServerTest):
     def test_the_edge_of_what_was_asked_is_no_headline(self):
         upload(self.server, dict(ALL_REDUCE, batch_size=100_000), "wide")
         url = f"http://{self.server.http_address}{BASE}wide?workers=1-64"
-        for visit in self.look(url, once=True)["visits"]:
+        for visit in self.look(url, LOOKS[:1])["visits"]:
             self.assertEqual(visit["answer"], "64 workers, the largest number asked about.")
             self.assertTrue(visit["told"])
             self.assertLess(visit["marks"], 20)
@@ -588,12 +594,12 @@ class BrowserTest(ServerTest):
                 self.assertEqual(axis["broken"], any("axis from " in title for title in axis["titles"]), axis)
                 self.assertTrue(axis["broken"] or begin == "0" or "iB" in begin, axis)
         alone = f"http://{self.server.http_address}{BASE}wide?workers=8"
-        for visit in self.look(alone, once=True)["visits"]:
+        for visit in self.look(alone, LOOKS[:1])["visits"]:
             self.assertRegex(visit["answer"], r"^8 workers do \d{1,3}(,\d{3})+ examples/s\.$")
             self.assertTrue(visit["told"])
         upload(self.server, recorded(), "inside")
         inside = f"http://{self.server.http_address}{BASE}inside?workers=1-6"
-        for visit in self.look(inside, once=True)["visits"]:
+        for visit in self.look(inside, LOOKS[:1])["visits"]:
             self.assertRegex(visit["answer"], r"^Use \d workers?\.$")
             self.assertFalse(visit["told"])
 
@@ -602,7 +608,7 @@ class BrowserTest(ServerTest):
         upload(self.server, small(), "single")
         upload(self.server, recorded(), "many")
         for name, ticked in (("single", set()), ("many", {"Mean"})):
-            for visit in self.look(f"http://{self.server.http_address}{BASE}{name}?workers=1-3", once=True)["visits"]:
+            for visit in self.look(f"http://{self.server.http_address}{BASE}{name}?workers=1-3", LOOKS[:1])["visits"]:
                 marks = {re.match(r"[✓!?](?:Not known: |Care: )?([^.]*)\.", text)[1]: style for style, text in visit["checks"]}
                 self.assertEqual(marks["Model"], "unknown")
                 self.assertEqual({mark for mark in ("Mean", "Single runs") if marks.get(mark) == "good"}, ticked, visit["checks"])
@@ -616,7 +622,7 @@ class BrowserTest(ServerTest):
                 stream += [store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording()), store.ImportProfileRequest(chunk=file.read())]
         recording = self.server.profiles.ImportProfile(iter(stream)).recording
         url = f"http://{self.server.http_address}{BASE}ranks?workers=1-3"
-        seen = self.look(url)
+        seen = self.look(url, CORNERS)
         self.check(seen, url)
         for visit in seen["visits"]:
             # Lengths of a step: each is named, and none stands without what it is of.
@@ -644,7 +650,7 @@ class BrowserTest(ServerTest):
             with open(out, encoding="utf-8") as page:
                 (subject,) = data_of(page.read())["subjects"]
             url = "file://" + out
-            seen = self.look(url)
+            seen = self.look(url, CORNERS)
         self.check(seen, url)
         self.assertEqual(subject["missing"], {})
         told = subject["recommendation"]["prediction"]
@@ -676,7 +682,7 @@ class BrowserTest(ServerTest):
             self.assertLess(len(page.encode()), MAX_BYTES)
             (subject,) = data_of(page)["subjects"]
             self.assertEqual(len(subject["timeline"]["operations"]), 4000, subject["missing"])
-            seen = self.look(f"file://{out}")
+            seen = self.look(f"file://{out}", CORNERS)
             print(f"{len(page.encode())} bytes, drawn with", [visit["work"] for visit in seen["visits"]])
             self.check(seen, f"file://{out}")
             for visit in seen["visits"]:
