@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-LEVELS = ("here", "O3")
+LEVELS = ("here", "O2")
 LINE = re.compile(r"(\w+) threads (\d+) jobs (\d+) digest ([0-9a-f]{16})")
 
 
