@@ -85,7 +85,7 @@ class FileStream final : public ByteStream {
   FileStream(const FileStream&) = delete;
   FileStream& operator=(const FileStream&) = delete;
 
-  // Of a pipe as long as no more than kKeptBytes of it have been read; then it fails.
+  // A pipe can be read again while no more than kKeptBytes of it have been read; then it fails.
   absl::Status Rewind() override;
   absl::StatusOr<size_t> Read(char* buffer, size_t size) override;
   // The first bytes, kKeptBytes at most, or all there are; the next Read begins with them.
@@ -117,7 +117,7 @@ struct FileLimit {
   const char* remedy;
 };
 
-// As ReadFile, within a limit that is looked at before a regular file is read, and counted while
+// ReadFile within a limit, which is looked at before a regular file is read, and counted while
 // anything else is. `check` hears the first bytes, a block at least or all there are; what it fails
 // with is the failure. Failure, too: OUT_OF_RANGE, reason FILE_TOO_LARGE.
 absl::StatusOr<std::string> ReadWhole(const FileToRead& file, const FileLimit& limit,

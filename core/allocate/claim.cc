@@ -219,8 +219,8 @@ class Level {
   }
 
  private:
-  // Those of settled claims do no harm: the highest that fits is always one of an open claim, the
-  // least that it takes.
+  // Merits of settled claims do no harm: the highest that fits is always one of an open claim,
+  // the least that it takes.
   std::vector<double> AllMerits() const {
     std::vector<double> merits;
     for (const std::vector<Extra>& extras : surplus_.claims) {

@@ -118,7 +118,7 @@ class ChoiceGrid {
   ChoiceGrid(const Surplus& surplus, const CapacityGrid& grid)
       : grid_(grid), choices_(surplus.claims.size(), std::vector<int32_t>(grid.size())) {}
 
-  // Of one claim, by capacity: an index into its extras.
+  // The choices of one claim, by capacity: an index into its extras.
   std::vector<int32_t>& Of(size_t claim) { return choices_[claim]; }
   // The share of every claim at that capacity. REQUIRES: all were chosen; the grid and the surplus
   // are those of the search.

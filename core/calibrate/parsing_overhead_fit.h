@@ -65,7 +65,7 @@ absl::StatusOr<ParsingOverheadFit> FitParsingOverhead(const ParsingOverheadQuery
 // transfer's start costs: an upper bound of parsing, where no packets were captured (ICPE 2020,
 // section 4, measures it with them).
 
-// Of both directions and all recorded steps, at the profile's bandwidth, up to
+// Measurements of both directions and all recorded steps, at the profile's bandwidth, up to
 // kMaxParsingMeasurements; what would be below 0 is 0. Cost: O(n log n) in transfers and steps.
 // Failure: what `stop` returns.
 absl::StatusOr<std::vector<ParsingMeasurement>> MeasureLoneTransfers(const Profile& profile,

@@ -56,7 +56,7 @@ std::vector<BusyPeriod> BusyPeriodsOf(std::span<const RecordedTransfer> phase) {
 namespace {
 
 constexpr double kMinShareOfLargest = 0.25;
-// Of a line through a period's ends: its median distance, as a share of the period, and how far it
+// The median distance of a line through a period's ends, as a share of the period, and how far it
 // may be above what the whole period shows.
 constexpr double kMaxBend = 0.01;
 constexpr double kMaxAboveWhole = 1.1;

@@ -68,7 +68,7 @@ struct CynthiaInputs {
   CynthiaInputs Halved() const;
 };
 
-// Of all workers together.
+// Steps per second of all workers together.
 double CynthiaStepsPerSecond(const CynthiaInputs& inputs, int32_t workers);
 
 // The replay of the recorded steps, one after the other, by one worker, or by several that meet in

@@ -103,8 +103,8 @@ struct ParameterServers {
   std::map<std::string, int32_t> transfer_priorities;  // of kExplicit
   // Tensors that are larger travel in parts of so much, the last of them smaller; 0: whole.
   int64_t partition_bytes = 0;
-  // Of what servers compute, parsing included; a what-if (core/predict/what_if.h): nobody asks for
-  // another than 1.
+  // The speed at which servers compute, and parse; a what-if (core/predict/what_if.h): nobody asks
+  // for another than 1.
   double compute_speed_factor = 1;
 
   friend bool operator==(const ParameterServers&, const ParameterServers&) = default;

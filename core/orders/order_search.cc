@@ -265,7 +265,7 @@ absl::StatusOr<FoundRanks> SearchRanks(const Profile& profile, const Scenario& s
       .seed = task.seed};
   const absl::StatusOr<FoundOrder> found = SearchOrder(starts, judge, options, search_stop);
   if (!found.ok()) return found.status();
-  // Where both are as long what was searched for is the answer: then it says more than "none".
+  // The searched order is the answer also where both are as long: it says more than "none".
   if (found->makespan <= best.makespan) {
     best = {.ranks = RanksOf(step.graph(), schedule.downloads(), found->order),
             .makespan = found->makespan};

@@ -81,8 +81,8 @@ struct SearchTask {
       0;  // of all that is asked, 0: none; the search leaves about half of it
 };
 
-// Of the makespans of every method's order (DownloadRanks) and of those that the search sees, the
-// shortest. The search asks `search_stop`, all else `stop`. Failure: what they return, but where
+// The shortest makespan of every method's order (DownloadRanks) and of those that the search
+// sees. The search asks `search_stop`, all else `stop`. Failure: what they return, but where
 // `search_stop` says TimeBudgetSpent() the best order so far is the answer. REQUIRES: step was
 // built from this profile and scenario.
 absl::StatusOr<FoundRanks> SearchRanks(const Profile& profile, const Scenario& scenario,

@@ -12,7 +12,7 @@ namespace stepcast {
 
 namespace {
 
-// As many downloads as one sweep over the graph handles, a bit each.
+// The words of a sweep over the graph, which handles a download with each bit.
 constexpr size_t kWords = 4;
 constexpr size_t kDownloadsInWords = kWords * 64;
 using DownloadWords = std::array<uint64_t, kWords>;
@@ -84,7 +84,7 @@ absl::StatusOr<DependencyGroups> DependencyGroups::Build(const TransferGraph& gr
   const absl::StatusOr<std::vector<int32_t>> counts = CountDownloads(graph, stop);
   if (!counts.ok()) return counts.status();
   Progress progress(stop);
-  // What an operation waits for has a subset of its downloads: as many of them means the same ones.
+  // A dependency has a subset of its dependents' downloads: as many of them means the same ones.
   Partition partition(graph.size());
   for (int32_t op = 0; op < graph.size(); ++op) {
     for (const int32_t after : graph.dependents(op)) {

@@ -30,9 +30,9 @@ namespace stepcast {
 // the 5 %.
 double SplitInTwo(std::vector<double> values);
 
-// Of one further run's steps per second, with that probability: by the spread between the runs, or,
-// where that is wider, by what each one's own batches say of it. No width where nothing is random.
-// REQUIRES: !runs.empty(), 0 < level < 1.
+// The interval of one further run's steps per second, with that probability: by the spread between
+// the runs, or, where that is wider, by what each one's own batches say of it. No width where
+// nothing is random. REQUIRES: !runs.empty(), 0 < level < 1.
 Interval SingleRunInterval(const std::vector<RunEstimate>& runs, double level);
 
 // The interval of a prediction.

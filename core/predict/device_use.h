@@ -105,9 +105,9 @@ struct PassTimes {
   }
 };
 
-// Of what the program's worker and its host compute; parsing is in none. None where no computation
-// says what it belongs to. REQUIRES: the program is of this profile. Cost: linear in operations x
-// steps.
+// Times of the passes that the program's worker and its host compute; parsing is in none. None
+// where no computation says what it belongs to. REQUIRES: the program is of this profile. Cost:
+// linear in operations x steps.
 std::optional<PassTimes> PassTimesOf(const Program& program, const Profile& profile);
 
 }  // namespace stepcast

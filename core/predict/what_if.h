@@ -37,7 +37,7 @@ enum class WhatIf : uint8_t {
   kNoHostWait,              // of workers' devices, for data or for anything else
   kDataLoadingTwiceAsFast,  // operations of the pass kDataLoading (WithDataLoading)
   kNoDataWait,              // likewise, in no time
-  // Of pipelines only (core/diagnose/diagnosis.h).
+  // Changes of pipelines only (core/diagnose/diagnosis.h).
   kEqualStages,           // every stage computes for as long as the mean of all
   kFreeTransfers,         // between stages
   kFreeReductions,        // of gradients

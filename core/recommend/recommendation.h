@@ -41,7 +41,7 @@ struct BrokenConstraint {
   friend bool operator==(const BrokenConstraint&, const BrokenConstraint&) = default;
 };
 
-// Of the remaining examples, where they are known.
+// Time and cost of the remaining examples, where they are known.
 struct Outcome {
   std::optional<double> duration_seconds;
   std::optional<double> cost;

@@ -26,8 +26,8 @@ struct ClockOrder {
   int64_t most() const { return late_ns - early_ns; }
 };
 
-// Those on the lower convex hull, `early_ns` strictly ascending. REQUIRES: times are within 2^60.
-// Cost: O(n log n).
+// The orders on the lower convex hull, `early_ns` strictly ascending. REQUIRES: times are within
+// 2^60. Cost: O(n log n).
 std::vector<ClockOrder> TightestOrders(std::vector<ClockOrder> orders);
 
 // The hull's height at an instant; beyond its ends that of the nearest end. REQUIRES:

@@ -72,8 +72,8 @@ class ReceiveFamilies {
   // All of at least two receives.
   const std::vector<std::vector<Receive>>& families() const { return families_; }
 
-  // Of each exchange the index of the start that is the latest where `common` says what a reading
-  // is in common time.
+  // The index, for each exchange, of the start that is the latest where `common` says what a
+  // reading is in common time.
   template <typename Common>
   std::vector<size_t> LatestStarts(Common common) const {
     std::vector<size_t> latest;

@@ -77,7 +77,7 @@ struct CollectiveSlowdown {
   double computing_fraction = 0;  // of their time, beside computation
 };
 
-// As many steps, counted by how much each has to tell, that it takes to tell an interval.
+// The fewest steps, counted by how much each has to tell, that tell an interval.
 inline constexpr int32_t kMinContendingSteps = 5;
 // A slow-down above it, or below its inverse, is not looked for.
 inline constexpr double kMostContention = 1000;
@@ -92,7 +92,7 @@ inline constexpr double kMostContention = 1000;
 absl::StatusOr<std::vector<int64_t>> ComputingBesideCollectives(
     const Profile& profile, const std::vector<PlannedCollective>& planned, StopCheck stop);
 
-// Of the first steps, which `replay` is the execution of, and of all collectives but broadcasts,
+// The slow-down in the first steps, which `replay` executes, of all collectives but broadcasts,
 // which do not end together. None: too little ran with other shares of computation beside it than
 // the rest of its step, or times are without their overlap and computing_ns is not known.
 absl::StatusOr<std::optional<CollectiveSlowdown>> FindCollectiveSlowdown(
@@ -107,13 +107,13 @@ absl::StatusOr<std::optional<CollectiveSlowdown>> FindCollectiveSlowdown(
 // alone, and whoever simulates them puts the costs back (JobRecording::overlap_slowdown and
 // collective_slowdown).
 
-// As FindOverlapSlowdown has it, of the replay's first steps (OptionsToFollow); none, too, where a
-// single one has more than kMaxExecutedOperations. `clocks`: by worker. REQUIRES, here and below:
-// the recording's profile holds it. Failure, likewise: as RecordedJobOf and Simulate.
+// FindOverlapSlowdown of the replay's first steps (OptionsToFollow); none, too, where a single one
+// has more than kMaxExecutedOperations. `clocks`: by worker. REQUIRES, here and below:
+// the recording's profile holds it. Failure: as RecordedJobOf and Simulate.
 absl::StatusOr<std::optional<OverlapSlowdown>> OverlapSlowdownOf(
     const MultiRankRecording& recording, const std::vector<NodeClock>& clocks, StopCheck stop);
 
-// As FindCollectiveSlowdown has it, likewise.
+// FindCollectiveSlowdown of the same steps, with the same failures.
 absl::StatusOr<std::optional<CollectiveSlowdown>> CollectiveSlowdownOf(
     const MultiRankRecording& recording, const std::vector<NodeClock>& clocks, StopCheck stop);
 

@@ -329,7 +329,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
   bytes.resize(static_cast<size_t>(file.gcount()));
   if (bytes.size() > max_bytes)
     return Unreadable(absl::StrCat("has more than ", max_bytes, " bytes"));
-  // Of editors that write UTF-8's byte order mark.
+  // The byte order mark that some editors write.
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (bytes.starts_with(kByteOrderMark)) bytes.erase(0, kByteOrderMark.size());
   if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff"))

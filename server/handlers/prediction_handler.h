@@ -39,7 +39,7 @@ class DecodedProfiles {
   explicit DecodedProfiles(size_t max_bytes, CacheObserver* observer = nullptr)
       : keeps_(max_bytes > 0), kept_(max_bytes, observer) {}
 
-  // As DecodeProfile of the content.
+  // DecodeProfile of the content.
   absl::StatusOr<Profile> Decode(StoredProfile stored) {
     if (!keeps_) return DecodeProfile(stored.content);
     const auto kept = kept_.Find(stored.summary.id);

@@ -30,7 +30,7 @@ namespace stepcast::server {
 struct ImportBytes {
   ByteSource& recording;
   ByteSource* graph = nullptr;  // null: none follows
-  // Of several workers, at least two, `recording` the first of them; else empty.
+  // The traces of several workers, at least two, `recording` the first of them; else empty.
   std::vector<RankTrace> recordings = {};
 };
 

@@ -92,7 +92,7 @@ class CostModel {
 
   // 0: neither the kind nor its group has been seen.
   double ExpectedSeconds(const Work& work) const;
-  // Of a size of 0 nothing is learned.
+  // A size of 0 teaches nothing.
   void Observe(const Work& work, double seconds);
 
  private:

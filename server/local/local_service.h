@@ -32,7 +32,7 @@ namespace stepcast::server {
 struct LocalImport {
   ByteSource& recording;
   ByteSource* graph = nullptr;  // null: none
-  // Of several workers, at least two, `recording` the first of them; else empty.
+  // The traces of several workers, at least two, `recording` the first of them; else empty.
   std::vector<RankTrace> recordings = {};
 };
 

@@ -41,8 +41,8 @@ class StoreMetrics final : public StoreObserver {
   // fails. Cost: one read of all summaries. To be called before metrics are read.
   void Refresh(ProfileStore& store, const Clock& clock);
 
-  // Of the disk below the store: true while writes are refused for want of room; how large it is,
-  // if that is known. To be called before metrics are read.
+  // The disk below the store: true while writes are refused for want of room; how large it is, if
+  // that is known. To be called before metrics are read.
   void SetDisk(bool is_full, const std::optional<DiskSpace>& space);
 
   static constexpr int64_t kRecountNs = 300'000'000'000;

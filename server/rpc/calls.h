@@ -148,7 +148,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedRep
 
   CallState& state() { return state_; }
 
-  // As one that waits for a shared answer.
+  // The check of a call that waits for a shared answer.
   absl::Status Check() const override { return state_.Check(); }
   void Tell(const absl::StatusOr<SharedReplyPointer>& result, bool is_first) override;
 

@@ -40,7 +40,7 @@ absl::Status SerializeMessage(const google::protobuf::MessageLite& message,
 
 inline constexpr size_t kMaxRequestIdBytes = 128;
 
-// Of `x-request-id`.
+// The request id, from `x-request-id`.
 std::string RequestIdOf(const grpc::CallbackServerContext& context);
 // The 32 hexadecimal digits of the trace in `traceparent`, version 00 or later
 // (https://www.w3.org/TR/trace-context/, section 3.2); all zeros is none.

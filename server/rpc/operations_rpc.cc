@@ -258,7 +258,7 @@ int64_t OperationWaiters::Tick() {
     is_left = is_left || !waiting.empty();
     for (const Waiting& each : waiting) next_ns = std::min(next_ns, each.until_ns);
   }
-  // Those that came meanwhile have woken the next Tick.
+  // Waiters that came meanwhile have woken the next Tick.
   MutexLock lock(mutex_);
   for (auto& [name, waiting] : taken) {
     if (!waiting.empty())
@@ -318,7 +318,7 @@ absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computa
         return absl::AbortedError("the operation does not run any more");
       return end();
     };
-    // What a time budget cuts short depends on who else takes part.
+    // An answer that a time budget cuts short depends on who else takes part.
     if (share.shards == nullptr || todo.work().most_seconds > 0)
       return ReplyOf(std::move(todo), done, stop_or_end, nullptr);
     shared.emplace(

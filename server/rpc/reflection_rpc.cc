@@ -250,7 +250,7 @@ class Refusal final : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 };
 
-// Of "/service/method"; what has another form is all service.
+// The method of a path "/service/method"; a path of another form is all service.
 CalledMethod Called(std::string_view path) {
   if (!path.empty() && path.front() == '/') path.remove_prefix(1);
   const size_t slash = path.find('/');

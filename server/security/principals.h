@@ -50,8 +50,8 @@ struct MethodAccess {
 // Sorted by method.
 const std::vector<MethodAccess>& MethodAccessTable();
 
-// Of a method that is not in the table, kKnown: that there is none may be said to known callers
-// only.
+// The access that a method needs. kKnown for one that is not in the table: that there is none may
+// be said to known callers only.
 Access AccessOf(std::string_view service, std::string_view method);
 
 // The least role that has the access; none: no role is needed.

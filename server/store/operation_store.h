@@ -239,7 +239,7 @@ struct ShardPlan {
   int64_t Begin(int64_t shard) const { return first + (count - first) * shard / shards; }
 };
 
-// Of all operations.
+// Counts of the shards of all operations.
 struct ShardCounts {
   int64_t waiting = 0;  // that nobody has taken
   int64_t open = 0;     // that are not finished, those included
@@ -267,7 +267,7 @@ class ShardStore {
                                                       int64_t patience_ns) = 0;
   // The first bytes of a shard stay.
   virtual absl::Status Finish(const ShardLoop& loop, int64_t shard, std::string_view bytes) = 0;
-  // Those that are finished, ascending.
+  // The shards that are finished, ascending.
   virtual absl::StatusOr<std::vector<int64_t>> Finished(const ShardLoop& loop) = 0;
   // REQUIRES: it is finished.
   virtual absl::StatusOr<std::string> Read(const ShardLoop& loop, int64_t shard) = 0;

@@ -19,7 +19,7 @@ namespace stepcast::server {
 
 namespace {
 
-// Of pg_type.dat; these never change.
+// Types of pg_type.dat; these never change.
 constexpr unsigned kBytea = 17;
 constexpr unsigned kInt8 = 20;
 constexpr unsigned kText = 25;

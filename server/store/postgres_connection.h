@@ -31,7 +31,7 @@ class PostgresParameters {
   // For functions of PostgreSQL that take a text. REQUIRES: UTF-8 without a zero byte.
   PostgresParameters& Text(std::string_view value);
 
-  // As PQsendQueryParams takes them.
+  // The parameters in the form that PQsendQueryParams takes.
   int count() const { return static_cast<int>(types_.size()); }
   const unsigned* types() const { return types_.data(); }
   const char* const* values() const { return values_.data(); }

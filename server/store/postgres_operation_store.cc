@@ -217,7 +217,7 @@ constexpr char kFindToHelp[] =
 
 constexpr size_t kChecksumBytes = 8;
 
-// As hexadecimal digits, which stand before the bytes.
+// The checksum in hexadecimal digits, which stand before the bytes.
 std::string Checksum(std::string_view bytes) {
   const uLong sum = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   return absl::StrCat(absl::Hex(sum, absl::kZeroPad8));

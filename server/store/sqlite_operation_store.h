@@ -106,7 +106,7 @@ absl::Status DeleteOperation(SqliteConnection& connection, const std::string& id
 // returns how many.
 absl::StatusOr<int64_t> DeleteExpired(SqliteConnection& connection, int64_t done_before_ns,
                                       int64_t max_done);
-// Of all that run: their holders are gone.
+// Ends the leases of all that run: their holders are gone.
 absl::Status EndAllLeases(SqliteConnection& connection);
 
 absl::StatusOr<OperationTotals> ReadOperationTotals(SqliteConnection& connection);

@@ -45,7 +45,7 @@ enum class KeptReadings : uint8_t { kNone, kEnds };
 
 class StepClock {
  public:
-  // Of the operations' fields all but name and parameter count. Borrows them.
+  // All fields of the operations count but name and parameter. Borrows them.
   StepClock(const std::vector<Operation>& operations, int32_t servers,
             double bandwidth_bytes_per_second, KeptReadings kept = KeptReadings::kNone);
 

@@ -67,7 +67,7 @@ bool TakeSuffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
-// Of `1.5MB` or `123B`.
+// The size in a text such as `1.5MB` or `123B`.
 void ReadSize(std::string_view text, TransferLabel& label) {
   if (label.bytes.has_value()) return;
   const bool mebibytes = TakeSuffix(text, "MB");

@@ -40,7 +40,7 @@ struct TensorflowDevice {
   }
 };
 
-// Of `/job:ps/replica:0/task:0/device:CPU:0`, `/job:localhost/replica:0/task:0/cpu:0`,
+// The device of `/job:ps/replica:0/task:0/device:CPU:0`, `/job:localhost/replica:0/task:0/cpu:0`,
 // `/device:GPU:0/stream:all` and the like. Jobs worker, chief, master and localhost, and devices
 // without a job, are the worker's; ps is the servers'.
 TensorflowDevice ParseTensorflowDevice(std::string_view name);
