@@ -269,12 +269,14 @@ class LayoutFitCommand : public Command {
     std::vector<std::string> json;
     std::string tables;
     bool is_any_fitted = false;
-    for (auto& [job, request, lines] : *groups) {
+    for (RunGroup& group : *groups) {
+      const std::string& job = group.job;
+      v1::FitRunsRequest& request = group.request;
       request.set_basis(all_ ? v1::FitRunsRequest::ALL_RUNS : v1::FitRunsRequest::SMALLEST);
       if (level_.has_value()) request.set_confidence_level(*level_);
       const absl::StatusOr<v1::FitRunsResponse> reply = session.client.FitRuns(request);
       if (groups->size() == 1) {
-        if (!reply.ok()) return session.Refused(Refusal(reply.status(), lines));
+        if (!reply.ok()) return session.Refused(Refusal(reply.status(), group.lines));
         return session.Answer(ToJson(*reply), [&] {
           return absl::StrCat(job, job.empty() ? "" : ":\n", FitRunsText(request, *reply));
         });
@@ -287,7 +289,7 @@ class LayoutFitCommand : public Command {
           &tables, tables.empty() ? "" : "\n", job, ":\n",
           reply.ok()
               ? FitRunsText(request, *reply)
-              : absl::StrCat("not fitted: ", Refusal(reply.status(), lines).message(), "\n"));
+              : absl::StrCat("not fitted: ", Refusal(reply.status(), group.lines).message(), "\n"));
     }
     if (!is_any_fitted) return session.Refused(absl::InvalidArgumentError(tables));
     return session.Answer(absl::StrCat("[", absl::StrJoin(json, ","), "]"), [&] { return tables; });
