@@ -95,22 +95,32 @@ void CheckMethods(const TuningDraft& draft, const Profile& profile, const Scenar
     faults.Add("methods[0]", "MG_CF alone is nothing to choose: ask for another one beside it");
 }
 
-void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
-  if (scenario.has_servers()) {
-    faults.Add(
-        "scenario",
-        "the job has parameter servers: advice is for workers that meet in all-reduces: "
-        "ask about such a job (--all-reduce; in a request, scenario.all_reduce), for parts and "
-        "groups that go to servers (stepcast optimize, OptimizeJob), or for the order of "
-        "recorded transfers (stepcast order, OptimizeOrder)");
-    return;
+// What stands in the way of fusing gradients otherwise: the field of a request that has it, its
+// fault, and the same as the reason why nothing was asked.
+struct ObstacleText {
+  const char* field;
+  const char* fault;
+  const char* why_not;
+};
+
+ObstacleText TextOf(FusionObstacle obstacle) {
+  switch (obstacle) {
+    case FusionObstacle::kServers:
+      return {"scenario",
+              "the job has parameter servers: advice is for workers that meet in all-reduces: "
+              "ask about such a job (--all-reduce; in a request, scenario.all_reduce), for parts "
+              "and groups that go to servers (stepcast optimize, OptimizeJob), or for the order of "
+              "recorded transfers (stepcast order, OptimizeOrder)",
+              "transfers to parameter servers have no buckets"};
+    case FusionObstacle::kSharding:
+      return {"scenario.all_reduce.sharding",
+              "must be unset: what is grouped here are all-reduces of whole gradients",
+              "the job is sharded, and buckets are of whole gradients"};
+    case FusionObstacle::kExpanded:
+      break;
   }
-  const AllReduce& job = scenario.all_reduce();
-  if (job.sharding != Sharding::kNone)
-    faults.Add("scenario.all_reduce.sharding",
-               "must be unset: what is grouped here are all-reduces of whole gradients");
-  if (job.fidelity != Fidelity::kCollapsed)
-    faults.Add("scenario.all_reduce.fidelity", "must be COLLAPSED: many groupings are tried");
+  return {"scenario.all_reduce.fidelity", "must be COLLAPSED: many groupings are tried",
+          "fidelity is EXPANDED, and many groupings are tried"};
 }
 
 std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& draft,
@@ -161,7 +171,8 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
     }
     faults.AddPart("scenario", scenario.status(), renamed);
     if (!scenario.ok()) continue;
-    CheckScenario(*scenario, faults);
+    for (const FusionObstacle obstacle : FusionObstaclesOf(*scenario))
+      faults.Add(TextOf(obstacle).field, TextOf(obstacle).fault);
     scenarios.push_back(*std::move(scenario));
   }
   return scenarios;
@@ -247,12 +258,6 @@ std::vector<int64_t> BucketCaps() {
   return caps;
 }
 
-bool CollectivesStartFree(const Scenario& scenario) {
-  constexpr double kHardlyAny = 1e-6;
-  return !scenario.has_servers() && scenario.workers > 1 &&
-         ToSeconds(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1)) < kHardlyAny;
-}
-
 Warning StartFreeWarning() {
   return {.reason = Warning::Reason::kCollectivesStartFree,
           .message =
@@ -264,13 +269,11 @@ Warning StartFreeWarning() {
 BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
                              const SimulationOptions& options) {
   constexpr int64_t kFewCapsMebibytes[] = {1, 2, 5, 10, 25, 50, 100, 200};
-  if (scenario.has_servers()) return {.why_not = "transfers to parameter servers have no buckets"};
+  const std::vector<FusionObstacle> obstacles = FusionObstaclesOf(scenario);
+  if (!obstacles.empty() && (scenario.workers > 1 || obstacles.front() == FusionObstacle::kServers))
+    return {.why_not = TextOf(obstacles.front()).why_not};
   if (scenario.workers == 1) return {.why_not = "one worker sends no gradients"};
   const AllReduce& job = scenario.all_reduce();
-  if (job.sharding != Sharding::kNone)
-    return {.why_not = "the job is sharded, and buckets are of whole gradients"};
-  if (job.fidelity != Fidelity::kCollapsed)
-    return {.why_not = "fidelity is EXPANDED, and many groupings are tried"};
   if (job.algorithm == CollectiveAlgorithm::kMeasured && profile.recording() != nullptr &&
       job.measured == MeasuredCollectivesOf(*profile.recording()))
     return {.why_not = "collectives take their recorded times, which say little of other buckets"};
@@ -321,7 +324,7 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
   query.bucket_caps_bytes = draft.bucket_caps_bytes;
   query.first_bucket_bytes = draft.first_bucket_bytes.value_or(kFirstBucketBytes);
   query.recorded_buckets = profile.content().buckets;
-  if (!query.scenarios.empty() && !query.scenarios.front().has_servers()) {
+  if (!query.scenarios.empty() && query.scenarios.front().server_count() == 0) {
     const Scenario& scenario = query.scenarios.front();
     CheckMethods(draft, profile, scenario, faults);
     CheckAllocation(draft, scenario, limits, faults);

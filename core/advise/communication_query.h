@@ -75,10 +75,7 @@ struct BucketQuestion {
   std::string why_not;
 };
 
-// True if a collective of hardly any bytes takes hardly any time, so that many small ones look as
-// good as a few. REQUIRES: the scenario was resolved.
-bool CollectivesStartFree(const Scenario& scenario);
-// The warning that advice on buckets of such a job needs.
+// The warning that advice on buckets needs where CollectivesStartFree.
 Warning StartFreeWarning();
 
 // Few buckets are tried: by PyTorch's rule with caps of 1 to 200 MiB, and MG-WFBP's, which are not

@@ -72,14 +72,14 @@ class TuningWriter {
       strategy.groups = GroupsOf(strategy.prediction);
       strategy.gain = GainOver(index, tried_.base);
       if (index != tried_.base && method != TuningMethod::kMgCf)
-        strategy.setting = SettingOf(strategy.scenario.all_reduce(), strategy.groups);
+        strategy.setting = SettingOf(strategy.scenario, strategy.groups);
       strategy.backward_seconds = BackwardSecondsOf(strategy);
       if (tried_.libra.has_value() && index == *tried_.libra) {
         if (tried_.allocation.guarantee_holds) strategy.guarantee = tried_.allocation.guarantee;
         strategy.why_no_guarantee = tried_.allocation.why_void;
       }
       strategy.lower_bound_seconds =
-          std::holds_alternative<ByteScheduler>(strategy.scenario.all_reduce().fusion)
+          std::holds_alternative<ByteScheduler>(strategy.scenario.fusion())
               ? std::max(base.collectives->computation_seconds, bytes_seconds)
               : tuning.lower_bound_seconds;
       strategy.gap = strategy.prediction.step_time.mean / strategy.lower_bound_seconds - 1;
@@ -163,13 +163,14 @@ class TuningWriter {
     return absl::StrFormat("bucket_cap_mb=%g", static_cast<double>(rule.cap_bytes) / kMebibyte);
   }
 
-  std::string SettingOf(const AllReduce& job, const std::vector<TunedGroup>& groups) const {
-    const Fusion& fusion = job.fusion;
+  std::string SettingOf(const Scenario& scenario, const std::vector<TunedGroup>& groups) const {
+    const Fusion& fusion = scenario.fusion();
     if (const auto* scheduler = std::get_if<ByteScheduler>(&fusion)) {
       constexpr int64_t kBytesOfParameter = 4;
-      int64_t partition_bytes = job.partition_bytes;
-      for (const TunedGroup& group : groups) {
-        if (job.partition_bytes == 0) partition_bytes = std::max(partition_bytes, group.size_bytes);
+      int64_t partition_bytes = scenario.partition_bytes();
+      if (partition_bytes == 0) {
+        for (const TunedGroup& group : groups)
+          partition_bytes = std::max(partition_bytes, group.size_bytes);
       }
       const auto parameters = [](int64_t bytes) { return (bytes - 1) / kBytesOfParameter + 1; };
       return absl::StrFormat(
@@ -226,7 +227,7 @@ class TuningWriter {
 
   // The setting, where it is all that is to be set.
   static std::string HowText(const TunedStrategy& chosen) {
-    const auto* given = std::get_if<GradientGroups>(&chosen.scenario.all_reduce().fusion);
+    const auto* given = std::get_if<GradientGroups>(&chosen.scenario.fusion());
     const bool has_threads =
         given != nullptr &&
         std::any_of(given->groups.begin(), given->groups.end(),
@@ -350,7 +351,7 @@ absl::StatusOr<TuningAnswer> OptimizeCommunication(const Profile& profile, const
   }
   // The first advice at the other numbers of workers.
   const Tuning& first = answer.tunings.front();
-  const Fusion& fusion = first.strategies[first.chosen].scenario.all_reduce().fusion;
+  const Fusion& fusion = first.strategies[first.chosen].scenario.fusion();
   for (size_t i = 1; i < answer.tunings.size(); ++i) {
     const absl::StatusOr<size_t> index =
         points.AddAlone(WithFusion(query.scenarios[i], fusion), stop);

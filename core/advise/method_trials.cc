@@ -49,7 +49,7 @@ class MethodTrials {
         executor_(executor) {}
 
   absl::StatusOr<TriedMethods> Run() && {
-    const absl::StatusOr<std::optional<size_t>> base = Try(scenario_.all_reduce().fusion);
+    const absl::StatusOr<std::optional<size_t>> base = Try(scenario_.fusion());
     if (!base.ok()) return base.status();
     if (!base->has_value()) return TimeBudgetSpent();  // it was checked when it was resolved
     made_.base = **base;
@@ -192,7 +192,7 @@ class MethodTrials {
     if (absl::Status status = Simulate(); !status.ok()) return status;
     const std::optional<size_t> best = Fastest(tried);
     if (!best.has_value()) return best;
-    const auto& fastest = std::get<Horovod>(points_.scenario(*best).all_reduce().fusion);
+    const auto& fastest = std::get<Horovod>(points_.scenario(*best).fusion());
     const auto fusion_bytes = static_cast<double>(fastest.fusion_bytes);
     tried = {best};
     for (const double seconds : kCycleSeconds) {
@@ -220,7 +220,7 @@ class MethodTrials {
     if (absl::Status status = Simulate(); !status.ok()) return status;
     const std::optional<size_t> best = Fastest(tried);
     if (!best.has_value()) return best;
-    const int64_t partition_bytes = points_.scenario(*best).all_reduce().partition_bytes;
+    const int64_t partition_bytes = points_.scenario(*best).partition_bytes();
     tried = {best};
     for (const int64_t partitions : kCreditPartitions) {
       if (absl::Status status = attempt(partition_bytes, partitions); !status.ok()) return status;

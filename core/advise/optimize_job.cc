@@ -45,7 +45,7 @@ class StrategyAdviser {
     if (absl::Status status = FindStrategy(); !status.ok()) return status;
     answer_.simulation.Add(base_statistics_);
     answer_.settled = HowSettledIsIt();
-    Explain(query_, plan_->pass, answer_);
+    Explain(query_, *TensorRoute::Of(recorded_, query_.scenario), plan_->pass, answer_);
     return std::move(answer_);
   }
 
@@ -113,7 +113,7 @@ class StrategyAdviser {
     RenameCosts(table);
     const FusionCosts costs(job, table, query_.fused_share);
     std::vector<BeginStrategy> starts;
-    if (query_.scenario.has_servers()) {
+    if (!query_.baselines.has_value()) {
       starts = StartsOfServers(job, query_);
       answer_.warnings = answer_.as_recorded.warnings;
     }
@@ -226,16 +226,16 @@ class StrategyAdviser {
     Judged best{found.strategy, *std::move(full), found.is_chains_best};
     for (const auto& [name, baseline] : baselines)
       Compare(name, baseline.prediction, baseline.runs);
-    // To parameter servers every tensor goes by itself as it was recorded, unless parts are asked
-    // for, in whose place a strategy has its own.
-    const bool has_servers = query_.scenario.has_servers();
-    const bool has_parts = has_servers && query_.scenario.servers().partition_bytes > 0;
-    if (has_parts && plan_->pass == MemoryPass::kNone)
+    // The job as recorded is one of the baselines. Where there are none, every tensor goes by
+    // itself as it was recorded, unless parts are asked for, in whose place a strategy has its own.
+    const bool has_parts = query_.scenario.partition_bytes() > 0;
+    if (!query_.baselines.has_value() && has_parts && plan_->pass == MemoryPass::kNone)
       Compare("AS_RECORDED", answer_.as_recorded, base_runs_);
     const Strategy alone = NothingFused(plan_->profile);
     const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
     if (unfused.ok()) {
-      CompareFull(has_servers && !has_parts ? "AS_RECORDED" : "NO_FUSION", *unfused, false);
+      const bool is_recorded = !query_.baselines.has_value() && !has_parts;
+      CompareFull(is_recorded ? "AS_RECORDED" : "NO_FUSION", *unfused, false);
     } else if (!IsLeftOut(unfused.status())) {
       return unfused.status();
     }
@@ -283,8 +283,8 @@ class StrategyAdviser {
   void Take(Judged best, const std::vector<BeginStrategy>& starts, const FusionCosts& costs) {
     CompareFull("FOUND", best.full, RestsOnShare(best.strategy, costs));
     const Gain gain = answer_.compared.back().gain;
-    // Of tensors that go to servers nobody need write what makes no difference.
-    const bool is_none = query_.scenario.has_servers() && gain.is_none;
+    // Where there are no baselines, nobody need write what makes no difference.
+    const bool is_none = !query_.baselines.has_value() && gain.is_none;
     if (plan_->pass == MemoryPass::kNone &&
         (is_none || best.steps_per_second() <= answer_.as_recorded.steps_per_second))
       return;
@@ -296,7 +296,7 @@ class StrategyAdviser {
     for (const BeginStrategy& start : starts) {
       if (start.strategy == best.strategy) answer_.setting = start.setting;
     }
-    if (query_.scenario.has_servers()) answer_.warnings = answer_.prediction.warnings;
+    if (!query_.baselines.has_value()) answer_.warnings = answer_.prediction.warnings;
     Describe(best.strategy, costs);
   }
 

@@ -18,6 +18,7 @@
 #include "core/advise/memory.h"
 #include "core/advise/strategy_query.h"
 #include "core/advise/strategy_search.h"
+#include "core/advise/tensor_route.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
@@ -132,6 +133,7 @@ absl::StatusOr<StrategyAnswer> OptimizeJob(const Profile& profile, const Strateg
 
 // Fills in the sentences of an answer (strategy_reason.cc): `cost_source`, what its costs rest on,
 // `why_no_bound` and `reason`, why it is advised. REQUIRES: all else of the answer is there.
-void Explain(const StrategyQuery& query, MemoryPass pass, StrategyAnswer& answer);
+void Explain(const StrategyQuery& query, const TensorRoute& route, MemoryPass pass,
+             StrategyAnswer& answer);
 
 }  // namespace stepcast

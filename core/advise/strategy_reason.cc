@@ -6,6 +6,7 @@
 
 #include "core/advise/communication_tuning.h"
 #include "core/advise/optimize_job.h"
+#include "core/advise/tensor_route.h"
 
 namespace stepcast {
 
@@ -29,7 +30,8 @@ std::string ShareText(const StrategyQuery& query, const StrategyAnswer& answer) 
                                          PercentText(measured->gain.mean)));
 }
 
-std::string ReasonText(const StrategyQuery& query, MemoryPass pass, const StrategyAnswer& answer) {
+std::string ReasonText(const StrategyQuery& query, const TensorRoute& route, MemoryPass pass,
+                       const StrategyAnswer& answer) {
   std::string before;
   if (pass != MemoryPass::kNone) {
     before = absl::StrFormat(
@@ -51,10 +53,9 @@ std::string ReasonText(const StrategyQuery& query, MemoryPass pass, const Strate
     gradients += group.operations.size();
     parts += group.partitions > 1 ? group.partitions : 0;
   }
-  const char* const kind = query.scenario.has_servers() ? " tensors" : " collectives";
-  what.push_back(answer.setting.empty()
-                     ? absl::StrCat(gradients, " gradients in ", answer.tensors.size(), kind)
-                     : answer.setting);
+  what.push_back(answer.setting.empty() ? absl::StrCat(gradients, " gradients in ",
+                                                       answer.tensors.size(), " ", route.noun())
+                                        : answer.setting);
   if (answer.by_layer && answer.setting.empty()) what.push_back("what the first layers need first");
   if (parts > 0 && answer.setting.empty())
     what.push_back(absl::StrCat("some cut in ", parts, " parts"));
@@ -71,7 +72,8 @@ std::string ReasonText(const StrategyQuery& query, MemoryPass pass, const Strate
 
 }  // namespace
 
-void Explain(const StrategyQuery& query, MemoryPass pass, StrategyAnswer& answer) {
+void Explain(const StrategyQuery& query, const TensorRoute& route, MemoryPass pass,
+             StrategyAnswer& answer) {
   const std::string table = query.fused_costs.empty()
                                 ? ""
                                 : absl::StrCat("a table of ", query.fused_costs.size(), " entries");
@@ -90,8 +92,8 @@ void Explain(const StrategyQuery& query, MemoryPass pass, StrategyAnswer& answer
           : absl::StrCat(table, table.empty() || estimate.empty() ? "" : ", else ", estimate);
   if (answer.lower_bound_seconds.has_value()) {
     answer.why_no_bound.clear();
-  } else if (query.scenario.has_servers()) {
-    answer.why_no_bound = "none is known of tensors that go to parameter servers together";
+  } else if (*route.why_no_bound() != '\0') {
+    answer.why_no_bound = route.why_no_bound();
   } else if (pass != MemoryPass::kNone) {
     answer.why_no_bound = "the bound is of the job as recorded, which does not fit";
   } else if (query.fused_share.has_value() || !query.fused_costs.empty()) {
@@ -99,7 +101,7 @@ void Explain(const StrategyQuery& query, MemoryPass pass, StrategyAnswer& answer
   } else {
     answer.why_no_bound = "the time budget was spent before";
   }
-  answer.reason = ReasonText(query, pass, answer);
+  answer.reason = ReasonText(query, route, pass, answer);
 }
 
 }  // namespace stepcast

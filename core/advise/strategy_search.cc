@@ -11,10 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/advise/tensor_route.h"
 #include "core/base/index.h"
-#include "core/base/time.h"
-#include "core/communication/collective_time.h"
-#include "core/model/scenario_edits.h"
 #include "core/predict/point_set.h"
 
 namespace stepcast {
@@ -58,7 +56,12 @@ class Search {
  public:
   Search(const Profile& profile, const StrategyQuery& query, const FusionCosts& costs,
          Replays& replays, StopCheck stop)
-      : profile_(profile), query_(query), costs_(costs), replays_(replays), stop_(stop) {}
+      : profile_(profile),
+        query_(query),
+        route_(TensorRoute::Of(profile, query.scenario)),
+        costs_(costs),
+        replays_(replays),
+        stop_(stop) {}
 
   absl::StatusOr<FoundStrategy> Run(const std::vector<Strategy>& starts) && {
     const Strategy alone = NothingFused(profile_);
@@ -66,7 +69,7 @@ class Search {
     if (!first.ok()) return first.status();
     best_ = {.strategy = alone, .steps_per_second = first->steps_per_second};
     SyncTimes sync = MakeSync();
-    const StepChain chain(profile_, ReadySeconds(*first), costs_, sync);
+    const StepChain chain(profile_, route_->ReadySeconds(first->collectives), costs_, sync);
     chain_ = &chain;
     absl::Status status = Explore(starts, sync);
     if (!status.ok() && !IsTimeBudgetSpent(status)) return status;
@@ -75,37 +78,6 @@ class Search {
   }
 
  private:
-  // By operation, when each gradient is ready: in the replay; to parameter servers, which a replay
-  // does not say it of, when the recorded computations that it waits for had ended.
-  std::vector<double> ReadySeconds(const Replay& alone) const {
-    const std::vector<Operation>& operations = profile_.operations();
-    std::vector<double> ready(operations.size(), 0);
-    if (!query_.scenario.has_servers()) {
-      std::map<std::string_view, double> by_name;
-      for (const CollectiveTiming& collective : alone.collectives) {
-        for (const std::string& name : collective.operations)
-          by_name[name] = collective.ready_seconds;
-      }
-      for (size_t i = 0; i < operations.size(); ++i) {
-        const auto found = by_name.find(operations[i].name);
-        if (found != by_name.end()) ready[i] = found->second;
-      }
-      return ready;
-    }
-    const auto steps = static_cast<double>(profile_.steps().size());
-    for (const RecordedStep& step : profile_.steps()) {
-      const int64_t begin = *std::min_element(step.start_ns.begin(), step.start_ns.end());
-      for (size_t i = 0; i < operations.size(); ++i) {
-        if (!IsGradient(operations[i])) continue;
-        int64_t end = begin;
-        for (const int32_t before : operations[i].waiting_for)
-          end = std::max(end, step.end_ns[Index(before)]);
-        ready[i] += static_cast<double>(end - begin) * 1e-9 / steps;
-      }
-    }
-    return ready;
-  }
-
   SyncTimes MakeSync() {
     // Of equal tensors one is enough.
     const bool by_bytes = query_.shortcuts.symmetry;
@@ -115,7 +87,6 @@ class Search {
               },
               query_.max_partitions, by_bytes};
     }
-    if (!query_.scenario.has_servers()) times_.emplace(query_.scenario);
     return {[this](const SyncTimes::Range& range, int32_t partitions) -> absl::StatusOr<double> {
               if (absl::Status status = stop_(); !status.ok()) return status;
               return OfParts(range.bytes, partitions);
@@ -123,54 +94,15 @@ class Search {
             query_.max_partitions, by_bytes};
   }
 
-  // Of parts of one tensor by themselves.
+  // The time of a tensor's parts by themselves: where they share links, from a simulation of them,
+  // over and over.
   absl::StatusOr<double> OfParts(int64_t bytes, int32_t partitions) const {
-    const int64_t part = bytes / partitions;
-    if (query_.scenario.has_servers() ||
-        (query_.scenario.all_reduce().concurrent_collectives > 1 && query_.scenario.workers > 1))
-      return ReplayOfParts(bytes, partitions);
-    const auto seconds_of = [&](int64_t of) {
-      return ToSeconds(times_->TimeOf(Collective::kAllReduce, of));
-    };
-    return seconds_of(part) * (partitions - 1) + seconds_of(bytes - part * (partitions - 1));
-  }
-
-  // Parts that are under way at once share the links: a simulation of them alone. To parameter
-  // servers each worker sends them, over and over, to the servers in turn.
-  absl::StatusOr<double> ReplayOfParts(int64_t bytes, int32_t partitions) const {
     constexpr int32_t kSteps = 4;
-    Scenario scenario = query_.scenario;
-    const bool has_servers = scenario.has_servers();
-    ProfileDraft draft{.batch_size = 1, .platform = profile_.platform()};
-    if (has_servers) {
-      ParameterServers& job = scenario.servers();
-      draft.parameter_servers = job.servers;
-      job.transfer_order = TransferOrder::kGraph;
-      job.transfer_priorities.clear();
-      job.partition_bytes = 0;
-    } else {
-      scenario = WithFusion(std::move(scenario), Fusion{}, 0);
-    }
-    draft.operations.push_back({.name = "begin", .resource = Resource::kWorker});
-    for (int32_t part = 0; part < partitions; ++part) {
-      Operation& operation = draft.operations.emplace_back(
-          Operation{.name = absl::StrCat("part/", part),
-                    .resource = has_servers ? Resource::kUplink : Resource::kCollective,
-                    .size_bytes = bytes * (part + 1) / partitions - bytes * part / partitions,
-                    .waiting_for = {0}});
-      if (has_servers) {
-        operation.parameter = operation.name;
-        operation.parameter_server = part % draft.parameter_servers;
-      } else {
-        operation.collective = Collective::kAllReduce;
-      }
-    }
-    RecordedStep& step = draft.steps.emplace_back();
-    step.start_ns.assign(draft.operations.size(), 0);
-    step.end_ns.assign(draft.operations.size(), 1);
-    const absl::StatusOr<Profile> profile = Profile::Create(std::move(draft));
+    if (const auto seconds = route_->SecondsOf(bytes, partitions); seconds.has_value())
+      return *seconds;
+    const absl::StatusOr<AppliedStrategy> job = route_->LonePartsOf(bytes, partitions);
     // A tensor above the limits, which no profile has.
-    if (!profile.ok()) return kForEver;
+    if (!job.ok()) return kForEver;
     SimulationOptions options = query_.options;
     options.steps_per_worker = kSteps;
     options.automatic_steps = false;
@@ -181,8 +113,8 @@ class Search {
     options.relative_precision = 0;
     options.start = Start::kSimultaneous;
     options.horizon = Horizon::kSteadyState;
-    PointSet points(*profile, options);
-    const absl::StatusOr<size_t> index = points.TryAlone(scenario, stop_);
+    PointSet points(job->profile, options);
+    const absl::StatusOr<size_t> index = points.TryAlone(job->scenario, stop_);
     if (!index.ok()) return index.status();
     if (absl::Status status = points.RunAll(stop_, InOrder()); !status.ok()) return status;
     replays_.statistics().partial_operations += points.Statistics().simulated_operations;
@@ -316,13 +248,9 @@ class Search {
       if (!*changed) break;
     }
     const double makespan = chain_->TimesOf(current_).makespan;
-    // A table's costs need not grow with what is fused, which the best rests on; and the chain has
-    // one time for a collective.
-    const Scenario& scenario = query_.scenario;
+    // A table's costs need not grow with what is fused, which the best rests on.
     best_.is_chains_best = best_.chain_is_solved && query_.fused_costs.empty() &&
-                           !scenario.has_servers() && !scenario.all_reduce().contention &&
-                           scenario.all_reduce().collective_slowdown == 1 &&
-                           makespan <= solved_makespan_ * (1 + 1e-9);
+                           route_->IsChain() && makespan <= solved_makespan_ * (1 + 1e-9);
     return absl::OkStatus();
   }
 
@@ -507,10 +435,10 @@ class Search {
 
   const Profile& profile_;
   const StrategyQuery& query_;
+  const std::unique_ptr<const TensorRoute> route_;
   const FusionCosts& costs_;
   Replays& replays_;
   const StopCheck stop_;
-  std::optional<CollectiveTimes> times_;
   const StepChain* chain_ = nullptr;
   FoundStrategy best_;
   ChainGrouping current_;  // of the best strategy
@@ -539,8 +467,9 @@ absl::StatusOr<Replay> Replays::Of(const Strategy& strategy) {
   replay.runs = points.RunsOf(*index);
   replay.steps_per_second = std::accumulate(replay.runs.begin(), replay.runs.end(), 0.0) /
                             static_cast<double>(replay.runs.size());
-  if (!query_.scenario.has_servers())
-    replay.collectives = points.Summarize(*index).collectives->collectives;
+  Prediction prediction = points.Summarize(*index);
+  if (prediction.collectives.has_value())
+    replay.collectives = std::move(prediction.collectives->collectives);
   ++statistics_.replays;
   statistics_.replayed_operations += points.Statistics().simulated_operations;
   simulation_.Add(points.Statistics());

@@ -42,6 +42,8 @@ struct JobProgram {
 absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenario& scenario,
                                            StopCheck stop);
 bool HaveSameJobProgram(const Scenario& a, const Scenario& b);
+// True if its transfers are ranked: those to parameter servers are.
+inline bool IsRanked(const Scenario& scenario) { return scenario.has_servers(); }
 // True if transfers of both are ranked alike, and wait for other workers alike. REQUIRES: they have
 // the same program.
 bool HaveSameRanking(const Scenario& a, const Scenario& b);

@@ -225,9 +225,8 @@ class Diagnostician {
     tried.reserve(std::size(kOrdersToTry));
     for (const NamedOrder& candidate : kOrdersToTry) {
       Scenario scenario = query_.scenario;
-      auto& servers = std::get<ParameterServers>(scenario.communication);
-      servers.transfer_order = candidate.order;
-      servers.transfer_priorities.clear();
+      scenario.servers().transfer_order = candidate.order;
+      scenario.servers().transfer_priorities.clear();
       const absl::StatusOr<size_t> index = points.TryAlone(scenario, stop_);
       if (!index.ok()) return index.status();
       tried.emplace_back(*index, candidate.name);

@@ -142,6 +142,15 @@ struct Scenario {
   ParameterServers& servers() { return std::get<ParameterServers>(communication); }
   // REQUIRES: it has not.
   const AllReduce& all_reduce() const { return std::get<AllReduce>(communication); }
+  // The fusing of its gradients: nothing, where there are servers.
+  const Fusion& fusion() const {
+    static const Fusion kNothing;
+    return has_servers() ? kNothing : all_reduce().fusion;
+  }
+  // The bytes of the parts that transfers or collectives are cut into; 0: nothing is cut.
+  int64_t partition_bytes() const {
+    return has_servers() ? servers().partition_bytes : all_reduce().partition_bytes;
+  }
   JobKind kind() const {
     if (pipeline.has_value()) return JobKind::kPipeline;
     return has_servers() ? JobKind::kParameterServers : JobKind::kAllReduce;

@@ -63,6 +63,23 @@ Scenario AsIfAlone(Scenario scenario) {
   return scenario;
 }
 
+std::vector<FusionObstacle> FusionObstaclesOf(const Scenario& scenario) {
+  if (scenario.has_servers()) return {FusionObstacle::kServers};
+  std::vector<FusionObstacle> obstacles;
+  if (scenario.all_reduce().sharding != Sharding::kNone)
+    obstacles.push_back(FusionObstacle::kSharding);
+  if (scenario.all_reduce().fidelity != Fidelity::kCollapsed)
+    obstacles.push_back(FusionObstacle::kExpanded);
+  return obstacles;
+}
+
+Scenario AsTransferred(Scenario scenario, double added_seconds) {
+  if (!scenario.has_servers()) return scenario;
+  scenario.servers().parsing_overhead.seconds += added_seconds;
+  scenario.servers().transfer_order = TransferOrder::kRecorded;
+  return scenario;
+}
+
 std::string MakeLinksTwiceAsFast(Scenario& scenario) {
   if (auto* const job = std::get_if<AllReduce>(&scenario.communication); job != nullptr) {
     if (scenario.workers == 1) return kOneWorker;

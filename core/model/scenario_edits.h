@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -40,6 +41,18 @@ Scenario Uncontended(Scenario scenario);
 // Computation at its own speed, and collectives at the rates that they have alone. REQUIRES: a
 // contention.
 Scenario AsIfAlone(Scenario scenario);
+
+// What stands in the way of fusing gradients otherwise than a scenario has it.
+enum class FusionObstacle : uint8_t {
+  kServers,   // gradients go to parameter servers
+  kSharding,  // what is reduced are not whole gradients
+  kExpanded,  // each grouping would be simulated round by round
+};
+std::vector<FusionObstacle> FusionObstaclesOf(const Scenario& scenario);
+
+// The scenario with every transfer in the order, and `added_seconds` longer than, it was recorded;
+// one of collectives as it is.
+Scenario AsTransferred(Scenario scenario, double added_seconds);
 
 // Each edits the scenario, or leaves it and returns the reason why it makes no difference.
 std::string MakeLinksTwiceAsFast(Scenario& scenario);  // all of them; measured times are halved

@@ -27,10 +27,7 @@ absl::StatusOr<double> ReplayedStepSeconds(const Profile& profile, double added_
                                            StopCheck stop) {
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, {});
   if (!scenario.ok()) return scenario.status();
-  if (scenario->has_servers()) {
-    scenario->servers().parsing_overhead.seconds += added_transfer_seconds;
-    scenario->servers().transfer_order = TransferOrder::kRecorded;
-  }
+  *scenario = AsTransferred(*std::move(scenario), added_transfer_seconds);
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, *scenario, stop);
   if (!ranked.ok()) return ranked.status();

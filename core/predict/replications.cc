@@ -150,7 +150,7 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(
                     .memory = MemoryNeedsOf(profile),
                     .listed = {}};
   graph.passes = PassTimesOf(*graph.job.program, profile);
-  if (scenario.has_servers()) {
+  if (IsRanked(scenario)) {
     absl::StatusOr<Ranking> ranking = RankingOf(profile, scenario, *graph.job.program, stop);
     if (!ranking.ok()) return ranking.status();
     const bool barriers = scenario.is_synchronous();

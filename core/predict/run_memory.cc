@@ -47,7 +47,7 @@ class Bytes {
   std::string bytes_;
 };
 
-void AddServers(const ParameterServers& job, Bytes& bytes) {
+void AddCommunication(const ParameterServers& job, Bytes& bytes) {
   const auto& [servers, parsing, synchronization, multiplexing, sharing, order, priorities,
                partition_bytes, compute_speed] = job;
   bytes.Add(servers);
@@ -122,7 +122,7 @@ void AddContention(const std::optional<Contention>& contention, Bytes& bytes) {
   bytes.Add(gamma4);
 }
 
-void AddCollectives(const AllReduce& job, Bytes& bytes) {
+void AddCommunication(const AllReduce& job, Bytes& bytes) {
   const auto& [algorithm, latency, workers_per_node, intra_bandwidth, intra_latency, reduction,
                launch, fusion, measured, concurrent, partition, sharding, overlap_slowdown,
                collective_slowdown, nccl, fidelity, workers_per_rack, rack_bandwidth, contention,
@@ -199,11 +199,7 @@ void AddScenario(const Scenario& scenario, Bytes& bytes) {
   bytes.Add(workers);
   bytes.Add(bandwidth);
   bytes.Add(static_cast<uint64_t>(communication.index()));
-  if (const auto* servers = std::get_if<ParameterServers>(&communication)) {
-    AddServers(*servers, bytes);
-  } else {
-    AddCollectives(std::get<AllReduce>(communication), bytes);
-  }
+  std::visit([&](const auto& job) { AddCommunication(job, bytes); }, communication);
   bytes.Add(static_cast<uint64_t>(offsets.size()));
   for (const int64_t offset : offsets) bytes.Add(offset);
   bytes.Add(static_cast<uint64_t>(groups.size()));
