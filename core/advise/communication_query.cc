@@ -282,7 +282,7 @@ BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
   query.first_bucket_bytes = kFirstBucketBytes;
   query.recorded_buckets = profile.content().buckets;
   for (const int64_t cap : kFewCapsMebibytes) query.bucket_caps_bytes.push_back(cap << 20);
-  // What merges by the cost of a start makes buckets of single gradients where there is none.
+  // Merging by the cost of a start makes buckets of single gradients where there is none.
   if (!CollectivesStartFree(scenario)) query.methods.push_back(TuningMethod::kMgWfbp);
   return {.query = std::move(query)};
 }

@@ -289,7 +289,7 @@ class StrategyWriter {
     return now;
   }
 
-  // Of every transfer that names its parameter.
+  // Ranks of every transfer that names its parameter.
   static std::map<std::string, int32_t> RanksByLayer(const ProfileDraft& draft) {
     std::unordered_map<std::string_view, int32_t> rank_of;
     const auto add = [&](const Operation& operation) {

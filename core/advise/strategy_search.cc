@@ -107,7 +107,7 @@ class Search {
   }
 
   SyncTimes MakeSync() {
-    // Of equal tensors one is enough.
+    // One of equal tensors is enough.
     const bool by_bytes = query_.shortcuts.symmetry;
     if (!query_.shortcuts.partial_replay) {
       return {[this](const SyncTimes::Range& range, int32_t partitions) {
@@ -123,7 +123,7 @@ class Search {
             query_.max_partitions, by_bytes};
   }
 
-  // Of parts of one tensor by themselves.
+  // Seconds of the parts of one tensor by themselves.
   absl::StatusOr<double> OfParts(int64_t bytes, int32_t partitions) const {
     const int64_t part = bytes / partitions;
     if (query_.scenario.has_servers() ||
