@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the image promises, tried on one that was built: deploy/image_check.sh [IMAGE], as root, with buildah; BUILDAH may hold its options, too.
+# Promises of the image, tried on one that was built: deploy/image_check.sh [IMAGE], as root, with buildah; BUILDAH may hold its options, too.
 #
 # The image runs by its own command, user and environment, in namespaces of its own, without a network and without rights, and may write only where
 # the README says. Its server serves, drains and keeps; its command line works; nothing is in it that compiles. Prints each claim that holds.

@@ -328,7 +328,7 @@ absl::StatusOr<std::map<std::string, int64_t>> ParseVariableSizes(std::string_vi
     ++number;
     const absl::string_view content = absl::StripAsciiWhitespace(line);
     if (content.empty() || content.front() == '#') continue;
-    // Of the last space on, since a size has none.
+    // The size is behind the last space, since it has none.
     const size_t space = content.find_last_of(" \t");
     if (space == absl::string_view::npos)
       return absl::InvalidArgumentError(absl::StrCat("line ", number, " is not `NAME BYTES`"));

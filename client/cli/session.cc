@@ -42,7 +42,7 @@ bool Repeats(std::string_view message, const FieldViolation& violation) {
          (size == said.size() && (rest.empty() || rest.starts_with(" (and ")));
 }
 
-// What to do about an error, by its reason.
+// Advice on an error, by its reason.
 struct Remedy {
   std::string_view reason;
   std::string_view text;
@@ -95,7 +95,7 @@ Terminal TerminalOf(int file) {
 ExitCode Session::Refused(const absl::Status& status) const {
   console.err << ErrorReport(status, typed);
   const ErrorDetails details = GetErrorDetails(status);
-  // Where nothing is known of a server that no call reached, it may not be there.
+  // A server of which nothing is known, and which no call reached, may not be there.
   const std::string_view reason = !local && absl::IsUnavailable(status) && details.reason.empty()
                                       ? "SERVER_UNREACHABLE"
                                       : std::string_view(details.reason);

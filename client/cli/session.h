@@ -25,8 +25,8 @@ struct Terminal {
   bool utf8 = false;
 };
 
-// Of an open file: the columns of a terminal, 80 of anything else, and whether the environment's
-// locale has UTF-8. Leaves the program's locale alone.
+// Terminal of an open file: its columns, 80 of anything else, and whether the environment's locale
+// has UTF-8. Leaves the program's locale alone.
 Terminal TerminalOf(int file);
 
 // The output of the program. Borrowed. Answers go to `out`, everything else to `err`.

@@ -61,7 +61,7 @@ absl::Status RefuseValue(std::string_view field, std::string_view value, std::st
   return Refuse(field, Shown(value).append(" is not ").append(right));
 }
 
-// Of the whole text, or none.
+// Number of the whole text, or none.
 template <typename Number>
 std::optional<Number> NumberOf(std::string_view text) {
   Number number{};

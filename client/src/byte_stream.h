@@ -57,9 +57,9 @@ class TextStream final : public ByteStream {
 struct ImportStreams {
   ByteStream& recording;
   ByteStream* graph = nullptr;  // null: none
-  // Of several workers, at least two, with their names; `recording` is the first of them then.
+  // Streams of several workers, at least two, with their names; `recording` is the first then.
   std::vector<std::pair<ByteStream*, std::string>> recordings = {};
-  // As RecordingFiles::on_read.
+  // See RecordingFiles::on_read.
   std::function<void(int64_t bytes)> on_read = {};
 };
 

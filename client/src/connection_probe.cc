@@ -44,7 +44,7 @@ using Ssl = std::unique_ptr<SSL, Release<SSL_free>>;
 using Certificate = std::unique_ptr<X509, Release<X509_free>>;
 using Bio = std::unique_ptr<BIO, Release<BIO_free_all>>;
 
-// What an HTTP/2 client says first: the preface, and an empty SETTINGS frame.
+// First words of an HTTP/2 client: the preface, and an empty SETTINGS frame.
 constexpr std::string_view kGreeting("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
 constexpr size_t kFrameHeaderBytes = 9;
 constexpr size_t kFrameTypeAt = 3;
@@ -239,7 +239,7 @@ absl::Status NoTls(const std::string& name) {
                  absl::StrCat("the server at ", name, " speaks no TLS, and was spoken to over it"));
 }
 
-// Of a client that speaks in clear.
+// Probe of a client that speaks in clear.
 absl::Status ProbeInClear(const std::string& name, Socket& socket, bool has_token) {
   const SslContext context(SSL_CTX_new(TLS_client_method()));
   TlsConnection tls(context.get(), socket);
@@ -339,7 +339,7 @@ std::string IssuerOf(X509* certificate) {
   return text.data();
 }
 
-// What is wrong with the server's certificate; OK: nothing.
+// Fault of the server's certificate; OK: none.
 absl::Status JudgeCertificate(const std::string& name, const TlsConnection& tls,
                               const std::string& host) {
   const Certificate shown(SSL_get1_peer_certificate(tls.get()));
@@ -363,7 +363,7 @@ absl::Status JudgeCertificate(const std::string& name, const TlsConnection& tls,
                               " (issued by ", IssuerOf(shown.get()), ")"));
 }
 
-// What the server has against us after it showed its own certificate; OK: nothing is known.
+// Objection of the server to us after it showed its own certificate; OK: none is known.
 // `is_closed`: the server ended the connection. gRPC's does without a word where it does not take
 // the certificate.
 absl::Status JudgeRefusal(const std::string& name, bool was_asked, bool has_certificate,
@@ -382,7 +382,7 @@ absl::Status JudgeRefusal(const std::string& name, bool was_asked, bool has_cert
                    is_alert ? ERR_reason_error_string(error) : "it closes the connection"));
 }
 
-// Of a client that speaks TLS.
+// Probe of a client that speaks TLS.
 absl::Status ProbeTls(const ProbeTarget& target, const std::string& name, SSL_CTX* context,
                       Socket& socket, bool has_certificate) {
   TlsConnection tls(context, socket);

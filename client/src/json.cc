@@ -144,7 +144,7 @@ std::string ToJson(const Message& message) {
   std::string json;
   // Messages may be large, so those without an Any are copied only where they must be.
   if (!MayHoldAny(*message.GetDescriptor(), seen) && Print(message, json)) return json;
-  // What fails now is text that is not UTF-8, which no message that was parsed has.
+  // Failure now is text that is not UTF-8, which no message that was parsed has.
   return Print(*Mended(message), json) ? json : std::string("{}\n");
 }
 

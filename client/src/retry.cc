@@ -59,8 +59,8 @@ std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& poli
   // tomorrow.
   const bool later =
       absl::IsUnavailable(status) || (absl::IsResourceExhausted(status) && asked.has_value());
-  // What gRPC itself, giving no reason, answers to a call that reaches a server in the moment of
-  // its shutdown.
+  // CANCELLED without a reason is gRPC's own answer to a call that reaches a server in the moment
+  // of its shutdown.
   const bool retryable = later || (absl::IsCancelled(status) && details.reason.empty());
   if (!retryable) return std::nullopt;
   const std::chrono::nanoseconds backoff = Backoff(policy, attempts - 1, chance);

@@ -89,7 +89,7 @@ class GrpcStub : public Stub {
         profiles_(v1::ProfileService::NewStub(channel)),
         predictions_(v1::PredictionService::NewStub(channel)) {}
 
-  // As the generated stubs do it, but for any messages.
+  // Calls as the generated stubs make them, but for any messages.
   absl::Status Call(const Method& method, const Message& request, Message& response,
                     Timeout timeout) override {
     using grpc::protobuf::MessageLite;

@@ -40,7 +40,7 @@ class Stub {
   virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take,
                                      Timeout timeout) = 0;
 
-  // As of Connection.
+  // See Connection.
   virtual void CancelCalls() {}
 };
 

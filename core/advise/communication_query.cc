@@ -95,7 +95,7 @@ void CheckMethods(const TuningDraft& draft, const Profile& profile, const Scenar
     faults.Add("methods[0]", "MG_CF alone is nothing to choose: ask for another one beside it");
 }
 
-// What stands in the way of fusing gradients otherwise: the field of a request that has it, its
+// Words of an obstacle to fusing gradients otherwise: the field of a request that has it, its
 // fault, and the same as the reason why nothing was asked.
 struct ObstacleText {
   const char* field;
@@ -285,7 +285,7 @@ BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
   query.first_bucket_bytes = kFirstBucketBytes;
   query.recorded_buckets = profile.content().buckets;
   for (const int64_t cap : kFewCapsMebibytes) query.bucket_caps_bytes.push_back(cap << 20);
-  // What merges by the cost of a start makes buckets of single gradients where there is none.
+  // Merging by the cost of a start makes buckets of single gradients where there is none.
   if (!CollectivesStartFree(scenario)) query.methods.push_back(TuningMethod::kMgWfbp);
   return {.query = std::move(query)};
 }

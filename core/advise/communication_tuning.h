@@ -49,7 +49,7 @@ Gain GainOf(const std::vector<double>& runs, const std::vector<double>& others, 
 
 struct TunedStrategy {
   TuningMethod method = TuningMethod::kAsRecorded;
-  // Of HOROVOD: what most often went together.
+  // Gradients that go together; with HOROVOD, that most often did.
   std::vector<TunedGroup> groups;
   Scenario scenario;      // with this strategy: what PredictThroughput would be asked
   Prediction prediction;  // speedup and scaling_efficiency are not told
@@ -65,8 +65,8 @@ struct TunedStrategy {
   // LIBRA's backward time of these groups (BackwardTimeOf), from the first computation that a
   // gradient waits for; none of HOROVOD and BYTESCHEDULER, and of other than rings one at a time.
   std::optional<double> backward_seconds;
-  // Of kLibra: backward_seconds is at most so many times the least of any groups and threads; none
-  // where its assumptions do not hold, which `why_no_guarantee` says in words.
+  // LIBRA's guarantee: backward_seconds is at most so many times the least of any groups and
+  // threads; none where its assumptions do not hold, which `why_no_guarantee` says in words.
   std::optional<double> guarantee;
   std::string why_no_guarantee;
 };

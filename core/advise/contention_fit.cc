@@ -120,7 +120,7 @@ class CurveFit {
   double Shape(double exponent, int32_t threads) const {
     return is_straight_ ? threads : std::exp(-exponent * std::pow(threads, gamma4_));
   }
-  // Of seconds, where y is a rate.
+  // Relative error; of the seconds, where y is a rate.
   double ErrorOf(size_t i) const {
     const CurvePoint& point = points_[i];
     return point.share * (curve_.At(point.threads, gamma4_) / point.y - 1);

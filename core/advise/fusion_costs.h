@@ -52,7 +52,7 @@ class FusionCosts {
   // True if the cost of these is the table's.
   bool InTable(std::span<const int32_t> operations) const;
   std::optional<double> share() const { return share_; }
-  // Of the table, in operations; 0: it is empty.
+  // Operations of the table's longest entry; 0: it is empty.
   size_t longest_entry() const { return longest_entry_; }
 
  private:

@@ -28,7 +28,7 @@ class GradientChain {
 
   size_t size() const { return gradients_.size(); }
   const std::vector<ReadyGradient>& gradients() const { return gradients_; }
-  // Of the profile's operations, parallel.
+  // Names of the profile's operations, parallel to gradients().
   const std::vector<std::string>& names() const { return names_; }
   bool Has(const std::string& name) const { return sorted_names_.contains(name); }
   std::vector<int64_t> bytes() const;

@@ -23,7 +23,7 @@ constexpr double kCycleSeconds[] = {0.001, 0.0025, 0.005, 0.01};
 // faster; 0: tensors are whole.
 constexpr int64_t kPartitionBytes[] = {4'000'000,  1'000'000,  2'000'000, 8'000'000,
                                        16'000'000, 32'000'000, 0};
-// Of partitions in credit.
+// Credits in partitions.
 constexpr int64_t kOwnCredit = 4;
 constexpr int64_t kCreditPartitions[] = {1, 2, 16};
 
@@ -156,7 +156,7 @@ class MethodTrials {
                              .examples_per_second = prediction.examples_per_second,
                              .confidence_interval = prediction.simulation_interval});
     }
-    // Of caps that are about as good, the one that is the least of a change to PyTorch's own.
+    // Caps nearest to PyTorch's own go first: of those about as good, the least change is taken.
     const auto distance = [](int64_t cap) {
       return std::abs(std::log(static_cast<double>(cap) / kBucketCapBytes));
     };

@@ -154,7 +154,7 @@ void CheckGroups(std::span<const TensorGroup> groups, size_t layers, FaultList& 
 OverlapAssumptions CheckAssumptions(const Contention& contention,
                                     std::span<const int32_t> threads) {
   const auto speed = [&](int32_t count) { return ComputationSpeed(contention, count); };
-  // Of the rate alone.
+  // Rate beside computation, as a share of that alone.
   const auto share = [&](int32_t count) {
     return BytesPerSecond(contention.overlapped, contention.gamma4, count) /
            BytesPerSecond(contention.alone, contention.gamma4, count);

@@ -68,7 +68,7 @@ StepChain::StepChain(const Profile& profile, const std::vector<double>& ready_se
   double last_ready = 0;
   for (size_t i = 0; i < operations.size(); ++i) {
     if (!IsGradient(operations[i])) continue;
-    // Those before it go first, so it is as good as ready no sooner than they.
+    // Gradients before it go first, so it is as good as ready no sooner than they.
     for (const int32_t before : operations[i].waiting_for)
       after = std::max(after, position[Index(before)]);
     last_ready = std::max(last_ready, ready_seconds[i]);

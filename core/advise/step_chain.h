@@ -129,7 +129,7 @@ class StepChain {
   // outlive: `costs` and `sync`.
   StepChain(const Profile& profile, const std::vector<double>& ready_seconds,
             const FusionCosts& costs, SyncTimes& sync);
-  // Of given computations and gradients. REQUIRES: `after` does not fall from one to the next.
+  // A chain of given parts. REQUIRES: `after` does not fall from one gradient to the next.
   StepChain(std::vector<int32_t> computations, std::vector<ChainGradient> gradients,
             const FusionCosts& costs, SyncTimes& sync);
 

@@ -70,7 +70,7 @@ struct StrategyQuery {
   // By operation, the time of its half of the batch over that of the whole; and why, a sentence.
   std::vector<double> half_batch_shares;
   std::string half_batch_told;
-  // As recorded, DDP's default buckets, Horovod's cycles, MG-WFBP; none of parameter servers.
+  // Recorded, DDP's default buckets, Horovod's cycles, MG-WFBP; none of parameter servers.
   std::optional<TuningQuery> baselines;
   bool bounds_partitions = false;  // max_partitions was asked for
 };

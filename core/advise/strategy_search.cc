@@ -79,7 +79,7 @@ class Search {
 
  private:
   SyncTimes MakeSync() {
-    // Of equal tensors one is enough.
+    // One of equal tensors is enough.
     const bool by_bytes = query_.shortcuts.symmetry;
     if (!query_.shortcuts.partial_replay) {
       return {[this](const SyncTimes::Range& range, int32_t partitions) {

@@ -23,7 +23,7 @@ constexpr int64_t kAdditionsPerUnit = 16;
 // Each has a table of its own.
 constexpr size_t kMaxGivenGroups = 10'000;
 
-// What a chain of blocks takes, and the options by which it is cut.
+// Times of a chain of blocks, and the options by which it is cut.
 struct ChunkedChain {
   std::vector<LayerBlock> blocks;
   std::vector<CollectiveRates> rates;
@@ -281,7 +281,7 @@ ChunkedChain ChainOf(std::vector<LayerBlock> blocks, std::span<const BackwardLay
   return chain;
 }
 
-// What is the same in every answer: layers, and how sure it is.
+// Parts that are the same in every answer: layers, and how sure it is.
 ThreadAllocation Described(std::span<const BackwardLayer> layers, const OverlapSetting& setting,
                            const AllocationOptions& options, const std::vector<LayerBlock>& blocks,
                            int32_t max_groups) {

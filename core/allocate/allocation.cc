@@ -313,7 +313,7 @@ OneMoreWorker Compare(const Outcome& now, const Outcome& then) {
   return more;
 }
 
-// What a job may get where the cluster's capacity does not limit it.
+// The end of the job's own choices that holds it back, where the cluster's capacity does not.
 ChoiceEdge EdgeOf(const AllocationJob& job, int32_t workers) {
   const std::vector<int32_t>& counts = job.worker_counts;
   if (workers == 0) return ChoiceEdge::kNone;

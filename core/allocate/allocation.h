@@ -27,8 +27,8 @@ namespace stepcast {
 // Speedups can be added over unlike jobs, examples cannot: Pollux (Qiao et al., OSDI 2021)
 // maximises their mean, and their minimum in the limit; that a share is fair where weighted,
 // normalised throughputs are max-min is also Gavel's (Narayanan et al., OSDI 2020).
-// Where the remaining examples are known the rate is that over the rest of the job, a rescale
-// included.
+// The rate is that over the rest of the job, a rescale included, where the remaining examples are
+// known.
 // Threads: pure functions.
 
 // A share that a job may get, and its value.

@@ -32,8 +32,8 @@ double NormalCdf(double z) { return boost::math::cdf(Normal(), z); }
 double NormalDensity(double z) { return boost::math::pdf(Normal(), z); }
 
 double StudentTQuantile(int degrees, double level) {
-  // Those found last, by their degrees: a request asks for few of them, hundreds of times, and each
-  // takes microseconds to find.
+  // Quantiles found last, by their degrees: a request asks for few of them, hundreds of times, and
+  // each takes microseconds to find.
   struct Found {
     int degrees = 0;
     double level = 0;

@@ -1,7 +1,7 @@
 // An executor: runs the independent parts of a computation, one after the other or side by side.
 //
 // The core has no threads of its own; who has some gives it another executor.
-// What is computed may not depend on which one it is.
+// Results may not depend on which one it is.
 #pragma once
 
 #include <cstddef>

@@ -101,7 +101,7 @@ std::optional<Coefficients> BenchmarkFit::Concentrated(Coefficients at,
   return at;
 }
 
-// As many of the points as are scored, drawn without putting back.
+// Points, as many as are scored, drawn without putting back.
 std::vector<size_t> BenchmarkFit::Drawn(Random& random) const {
   std::vector<size_t> points(parts_.size());
   std::iota(points.begin(), points.end(), size_t{0});

@@ -14,7 +14,7 @@ namespace {
 
 using Phases = std::vector<RecordedPhase>;
 
-// Of a direction; beyond them steps are left out, evenly.
+// Transfers of a direction; beyond them steps are left out, evenly.
 constexpr size_t kMaxUsedTransfers = 1'000'000;
 // A discipline's bandwidth is at most so many times the one measured, or as little below it.
 constexpr double kMaxTuning = 1.03;

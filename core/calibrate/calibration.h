@@ -27,8 +27,8 @@ namespace stepcast {
 
 // The disciplines by which the streams of one worker's connection may share it, in the words of a
 // scenario's Multiplexing.
-// Those recorded to be requested at the same instant go in graph order or in that of their ends,
-// whichever is nearer.
+// Transfers recorded to be requested at the same instant go in graph order or in that of their
+// ends, whichever is nearer.
 enum class Discipline : uint8_t {
   kProfile,        // the profile's window and bandwidth, in graph order
   kWholeStream,    // whole streams in the order of their requests

@@ -225,7 +225,7 @@ std::vector<WorkersResidual> ByWorkers(const CollectiveFitQuery& query, const Be
       errors.push_back(fit.RelativeError(i));
       distances.push_back(std::abs(errors.back()));
     }
-    // Of two in the middle the mean, so that it leans to neither side.
+    // The mean of the two in the middle, so that it leans to neither side.
     std::sort(errors.begin(), errors.end());
     row.bias = (errors[(errors.size() - 1) / 2] + errors[errors.size() / 2]) / 2;
     row.relative_residual = Median(std::move(distances));

@@ -32,7 +32,7 @@ class NoiseScale {
 
   // More than half of the measurements lie on the line.
   bool IsNone() const { return constant_ <= 0; }
-  // Of a measurement of which the line says `fitted`. REQUIRES: !IsNone().
+  // Scale at a measurement of which the line says `fitted`. REQUIRES: !IsNone().
   double At(double fitted) const { return constant_ + (fitted > 0 ? growth_ * fitted : 0); }
 
  private:
@@ -40,7 +40,7 @@ class NoiseScale {
   double growth_ = 0;
 };
 
-// Of measurements that are about 1: less is what arithmetic leaves.
+// Noise of measurements that are about 1: less is what arithmetic leaves.
 constexpr double kRounding = 1e-13;
 constexpr size_t kFewestToGroup = 48;
 constexpr size_t kFewestInGroup = 16;
@@ -196,7 +196,7 @@ class BiweightFit {
   const Line& line() const { return line_; }
   double Residual(const Measurement& m) const { return m.y - line_.At(m.x); }
   bool IsOutlier(const Measurement& m) const;
-  // Of slope and offset. `counted`: measurements that are no outliers.
+  // Errors of slope and offset. `counted`: measurements that are no outliers.
   Line StandardErrors(double counted) const;
 
  private:

@@ -32,9 +32,9 @@ struct Line {
 
 struct MeasuredLine {
   Line line;
-  // Of an interval of the level asked for, to either side. 0 where more than half of the
-  // measurements lie on the line. Of what FitAboveZero holds at 0: how far above it the free fit's
-  // interval reaches.
+  // Half an interval of the level asked for. 0 where more than half of the measurements lie on the
+  // line. Where FitAboveZero holds a coefficient at 0: how far above it the free fit's interval
+  // reaches.
   Line half_width;
   double residual = 0;           // median distance of a measurement from the line
   double relative_residual = 0;  // median of the same over what the line says; 0 where that is 0

@@ -61,8 +61,8 @@ absl::StatusOr<ParsingOverheadFit> FitParsingOverhead(const ParsingOverheadQuery
 //
 // The first request that finds a link idle is served at once; where it ends before all others
 // nothing was served before it.
-// What it took, less its size at the link's speed, is its receiver's parsing, and whatever else a
-// transfer's start costs: an upper bound of parsing, where no packets were captured (ICPE 2020,
+// The time it took, less its size at the link's speed, is its receiver's parsing, and whatever else
+// a transfer's start costs: an upper bound of parsing, where no packets were captured (ICPE 2020,
 // section 4, measures it with them).
 
 // Measurements of both directions and all recorded steps, at the profile's bandwidth, up to

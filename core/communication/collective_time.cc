@@ -52,8 +52,8 @@ GlooShape GlooShapeOf(Collective kind, int64_t bytes, int32_t workers) {
       std::ceil(static_cast<double>(bytes) / (broadcasts ? 1.0 : static_cast<double>(workers)));
   const double per_chunk =
       std::max(kMinGlooMessagesPerChunk, std::ceil(chunk / kMaxGlooMessageBytes));
-  // Of more than so many the time does not depend on how many there are, but what it takes to add
-  // them up does.
+  // The time does not depend on how many there are beyond so many, but what it takes to add them up
+  // does.
   const double most = std::max(kMinGlooMessagesPerChunk, kMostGlooMessages / workers);
   const auto messages = static_cast<int32_t>(std::min(per_chunk, most) *
                                              (broadcasts ? 1 : static_cast<double>(workers - 1)));
@@ -218,7 +218,7 @@ double CollectiveTimes::Hierarchical(Collective kind, double bytes) const {
     return RingSeconds(part, bytes, inside, job_.intra_node_latency_seconds,
                        job_.intra_node_bandwidth_bytes_per_second);
   };
-  // As many rings as workers of a node share its link.
+  // Rings share a node's link, as many as it has workers.
   const auto between = [&](Collective part, double size, double rings) {
     return RingSeconds(part, size, nodes, latency_, bandwidth_ / rings);
   };

@@ -74,10 +74,10 @@ struct CollectiveParts {
     return latencies * latency + sent_bytes * seconds_per_byte + added_bytes * addition;
   }
 };
-// Of RING, with links that are all alike.
+// Parts of RING, with links that are all alike.
 CollectiveParts RingParts(Collective kind, double bytes, double workers);
-// Of GLOO, with links that are all alike: the critical path of its messages, which depends on how
-// long each part takes. Within ticks of CollectiveTimes. REQUIRES: 1 < workers <= 1e6.
+// Parts of GLOO, with links that are all alike: the critical path of its messages, which depends on
+// how long each part takes. Within ticks of CollectiveTimes. REQUIRES: 1 < workers <= 1e6.
 CollectiveParts GlooParts(Collective kind, int64_t bytes, int32_t workers, double latency,
                           double seconds_per_byte, double addition);
 // Rounded to the nearest tick; kEndOfTime's ticks where it is longer. REQUIRES: seconds >= 0.

@@ -61,7 +61,7 @@ class RingLinks {
   double LatencySeconds(int32_t worker) const {
     return StaysInside(worker) ? job_.intra_node_latency_seconds : job_.latency_seconds;
   }
-  // Of all links that a chunk crosses.
+  // The least bandwidth of all links that a chunk crosses.
   double SlowestBytesPerSecond() const {
     double slowest = std::numeric_limits<double>::infinity();
     for (int32_t worker = 0; worker < workers_; ++worker) {
@@ -210,7 +210,7 @@ class ExpandedWriter {
       draft.durations.push_back(each);
   }
 
-  // Of every operation, by index.
+  // Work of every operation, by index.
   std::vector<TransferWork> WorkWith(double latency) const {
     std::vector<TransferWork> work;
     work.reserve(Index(last_.empty() ? 0 : last_.back() + 1));
@@ -299,7 +299,7 @@ void ConnectRing(const Scenario& scenario, const ExpandedRing& ring, JobGraph& j
     FlowPath path{.links = {worker}, .count = 1};
     latencies.paths.push_back(path);
     if (links.LeavesRack(worker)) {
-      // Of each rack, the link to the spine and the one from it.
+      // Racks each have a link to the spine and one from it.
       path.links[1] = scenario.workers + 2 * links.RackOf(worker);
       path.links[2] = scenario.workers + 2 * links.RackOf(links.Next(worker)) + 1;
       path.count = 3;

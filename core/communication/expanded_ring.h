@@ -34,8 +34,8 @@ namespace stepcast {
 
 // The parts of an expanded job besides its program.
 struct ExpandedRing {
-  // Of workers that the one before reaches inside their node, where the latency there is another;
-  // else null.
+  // Program of workers that the one before reaches inside their node, where the latency there is
+  // another; else null.
   std::shared_ptr<const Program> inside;
   std::vector<PeerEdge> peer_edges;
 };

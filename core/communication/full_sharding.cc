@@ -275,7 +275,7 @@ class ParameterSharder {
       const int32_t now = rewriter_.Append(plan_[Index(i)]);
       rewriter_.Became(i, now);
       now_[Index(i)] = now;
-      // Those that wait for another one of their run wait for its all-gather, too.
+      // Computations that wait for another one of their run wait for its all-gather, too.
       if (run != kNowhere && !IsAmong(plan_[Index(i)].waiting_for, run))
         rewriter_.Wait(now, gathered_[Index(run)]);
       if (at == kNowhere) continue;

@@ -22,7 +22,7 @@ namespace stepcast {
 // and links, nor on their starts; of expanded collectives on their starts only.
 struct JobProgram {
   std::shared_ptr<const Program> program;
-  // Of a recording of several workers: the program with each one's times, the first of which is
+  // Programs of a recording of several workers, with each one's times, the first of which is
   // `program`; else empty.
   std::vector<std::shared_ptr<const Program>> of_recorded;
   std::vector<PlannedCollective> collectives;     // none with parameter servers
@@ -34,11 +34,10 @@ struct JobProgram {
   double computation_seconds = 0;
 };
 
-// Of a recording of several workers, worker w of a job repeats the steps of recorded worker w mod
-// their number: all of them those of the same step of training where they meet in every step, else
-// each what it draws for itself. Failure: what `stop` returns,
-// and as BuildCollectiveProgram. REQUIRES, here and below: scenarios were resolved for this
-// profile.
+// Worker w of a job, of a recording of several, repeats the steps of recorded worker w mod their
+// number: all of them those of the same step of training where they meet in every step, else each
+// what it draws for itself. Failure: what `stop` returns, and as BuildCollectiveProgram. REQUIRES,
+// here and below: scenarios were resolved for this profile.
 absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenario& scenario,
                                            StopCheck stop);
 bool HaveSameJobProgram(const Scenario& a, const Scenario& b);

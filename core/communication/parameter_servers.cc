@@ -145,8 +145,8 @@ class ProgramWriter {
            {.kind = Work::Kind::kParsing});
   }
 
-  // Of a profile whose gradients are all-reduced: what a server sends of each parameter, in the
-  // order in which the forward uses them, before all else.
+  // Downloads of a profile whose gradients are all-reduced: what a server sends of each parameter,
+  // in the order in which the forward uses them, before all else.
   void PlaceDownloads() {
     if (!step_.downloads.empty()) arrives_.resize(step_.plan.size());
     for (const ParameterDownload& download : step_.downloads) {

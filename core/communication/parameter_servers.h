@@ -45,7 +45,7 @@ struct ServerLanes {
   LaneIndex count() const { return 1 + 3 * servers; }
   Lanes Specs() const;
 
-  // Of a program that BuildProgram made.
+  // Lanes of a program that BuildProgram made.
   static ServerLanes Of(const Program& program) {
     return {.servers = program.lanes().CountOf(kDownlinks)};
   }

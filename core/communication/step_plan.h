@@ -56,7 +56,7 @@ struct PlannedOperation {
 };
 using StepPlan = std::vector<PlannedOperation>;
 
-// Of a computation in that recorded step.
+// Duration of a computation in that recorded step.
 inline Span DurationOf(const PlannedOperation& operation, const RecordedStep& step, size_t at) {
   if (operation.part.has_value()) return operation.part->Length(at);
   const auto source = Index(operation.source);

@@ -109,7 +109,7 @@ class ComparedModels {
   std::vector<double> queueing_;  // steps per second, by workers - 1
 };
 
-// Those with which workers meet in the way asked for.
+// Numbers of workers that can meet in the way asked for.
 std::vector<int32_t> DefaultCounts(const Profile& profile, const ScenarioDraft& scenario) {
   AllReduce job;
   if (!std::holds_alternative<ParameterServersDraft>(scenario.communication)) {

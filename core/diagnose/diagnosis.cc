@@ -59,7 +59,7 @@ class Diagnostician {
     PointSet points(profile_, query_.options, known);
     const absl::StatusOr<size_t> base = points.Add(query_.scenario, stop_);
     if (!base.ok()) return base.status();
-    // As a prediction finds it: before there are changes that run in full.
+    // The bottleneck as a prediction finds it: before there are changes that run in full.
     if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
     if (absl::Status status = points.FindBottlenecks({*base}, stop_, executor); !status.ok())
       return status;
@@ -158,7 +158,7 @@ class Diagnostician {
          .ratio_interval = {.lower = paired.lower(), .upper = paired.upper(), .level = level}});
   }
 
-  // As a prediction does, unless the changes as they were simulated in full name another.
+  // A prediction's bottleneck, unless the changes as they were simulated in full name another.
   void NameTheBottleneck() {
     std::vector<ResourceGain> gains;
     for (const WhatIfAnswer& answer : diagnosis_.what_ifs)
@@ -265,7 +265,7 @@ class Diagnostician {
     return Follow(*execution, (*ranked)->job, diagnosis_.path);
   }
 
-  // Of a recording of several workers: its report, and the path of its replay.
+  // Report of a recording of several workers, and the path of its replay.
   absl::Status FollowRecording() {
     if (profile_.recording() == nullptr) return absl::OkStatus();
     const absl::StatusOr<MultiRankRecording> recording = RecordingOf(profile_, stop_);

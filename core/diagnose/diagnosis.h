@@ -50,12 +50,12 @@ absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
 struct WhatIfAnswer {
   WhatIf change = WhatIf::kNoStragglers;
   Prediction prediction;
-  // Of steps per second over what they are without the change, run by run with the same random
+  // Ratio of steps per second to what they are without the change, run by run with the same random
   // choices (which another number of workers does not have); 1: no difference.
   double ratio = 1;
   Interval ratio_interval;
-  // Of kBestBuckets and kBestTransferOrder, as the user would write it; empty: nothing is to be set
-  // for these buckets.
+  // Setting of kBestBuckets and kBestTransferOrder, as the user would write it; empty: nothing is
+  // to be set for these buckets.
   std::string setting;
   std::vector<TunedGroup> groups;  // of kBestBuckets
 };
@@ -95,9 +95,9 @@ struct PathDiagnosis {
 struct RecordingDiagnosis {
   JobRecordingReport report;
   PathDiagnosis path;  // of the replay
-  // Of the replay; none: too little ran both alone and beside collectives.
+  // Slow-down in the replay; none: too little ran both alone and beside collectives.
   std::optional<OverlapSlowdown> overlap_slowdown;
-  // Of what was recorded; none: see FindCollectiveSlowdown.
+  // Slow-down as recorded; none: see FindCollectiveSlowdown.
   std::optional<CollectiveSlowdown> collective_slowdown;
 };
 
@@ -127,7 +127,7 @@ inline constexpr size_t kMaxPathOperations = 20;
 inline constexpr int32_t kPathSteps = 20;
 inline constexpr int32_t kPathWarmup = 5;
 
-// Of a recording of several workers, which the profile holds, the recorded path is that of its
+// The recorded path of a recording of several workers, which the profile holds, is that of its
 // replay, in the recorded order of steps. The paths are followed first, and buckets and orders are
 // searched last: a time budget that is spent later leaves fewer runs, as of a prediction, and
 // leaves out what was not searched. REQUIRES: the query was resolved for this profile. Failure: as

@@ -111,7 +111,7 @@ class PipelineDiagnostician {
   }
 
   void Add(WhatIf change, const std::vector<double>& before, PipelinePredictor::Answer made) {
-    // Of examples, where a step has others.
+    // Examples of a step, as a share of those without the change.
     const double step = static_cast<double>(made.prediction.scenario.ExamplesPerStep(profile_)) /
                         static_cast<double>(query_.scenario.ExamplesPerStep(profile_));
     const double level = query_.options.confidence_level;
@@ -171,7 +171,7 @@ class PipelineDiagnostician {
     return changed;
   }
 
-  // As of any job, and the links between stages with the others.
+  // Changes as those of any job, and the links between stages with the others.
   void ChangeLikeOthers(WhatIf change, const JobChanges& changes, ChangedPipeline& changed) const {
     Changed of_replicas = changes.By(change, query_.scenario);
     const bool of_stages = pipeline().layout.devices > 1 &&

@@ -35,7 +35,7 @@ class DownloadSchedules {
   // are told them.
   DownloadSchedules(const JobGraph& job, const PhasePlan& plan, bool traced, bool keeps_chunks);
 
-  // Of a step that repeats `recorded`; `ranks`: its own, by OpIndex, null without.
+  // Schedule of a step that repeats `recorded`; `ranks`: its own, by OpIndex, null without.
   std::shared_ptr<const DownloadSchedule> Of(int32_t recorded, const int32_t* ranks);
 
   // Operations, of all schedules of recorded steps, that are kept at most.

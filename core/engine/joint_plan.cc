@@ -52,7 +52,7 @@ class JointPlanner {
   }
 
  private:
-  // Of what could run next always the first in graph order; joint operations in theirs.
+  // The next one is the first in graph order of those that could run; joint operations keep theirs.
   std::vector<OpIndex> Order() const {
     std::vector<int32_t> pending = program_.dependency_counts();
     for (size_t i = 1; i < joint_ops_.size(); ++i) ++pending[Index(joint_ops_[i])];

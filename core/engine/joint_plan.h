@@ -88,7 +88,7 @@ class JointTable {
   Span joint_earliest(size_t position, size_t row) const {
     return joint_earliest_[row * joints_ + position];
   }
-  // Of all joint operations of a row, by position.
+  // The earliest times of all joint operations of a row, by position.
   const Span* joints_earliest(size_t row) const { return &joint_earliest_[row * joints_]; }
   // The least of a joint operation and those behind it.
   const Span* rest_earliest(size_t position) const { return &rest_earliest_[position * rows_]; }

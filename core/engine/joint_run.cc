@@ -114,7 +114,7 @@ class JointRun {
   }
 
  private:
-  // What takes about as long as a chunk does in the plain engine.
+  // Operations that take about as long as a chunk does in the plain engine.
   static constexpr int64_t kOperationsPerUnit = 4;
 
   // A time of the table in the worker's step at hand. Of a whole number n of nanoseconds, 2520 n
@@ -258,7 +258,7 @@ class JointRun {
       } else {
         under_way_.emplace_back(begun_[position], now_);
       }
-      // Of several at once an earlier begin may join what were two stretches.
+      // An earlier begin, of several at once, may join what were two stretches.
       while (under_way_.size() > 1 &&
              under_way_.back().first <= under_way_[under_way_.size() - 2].second) {
         const Stretch last = under_way_.back();

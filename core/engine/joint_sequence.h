@@ -181,13 +181,13 @@ class JointSequence {
     }
   }
 
-  // Of each operation of a step, or each pair, sums over the steps that the last worker has ended.
+  // Sums over the steps that the last worker has ended, by operation of a step or by pair.
   const std::vector<JointTimes>& times() const { return times_; }
   // Time until `now` with any of them under way.
   int64_t BusyUntil(Instant now) const { return busy_ + (going_on_ > 0 ? now.ticks : 0); }
 
  private:
-  // Of pairs the first begins, and the second ends.
+  // Pairs: the first begins, and the second ends.
   bool Begins(size_t position) const { return !joint_.in_pairs || position % 2 == 0; }
   bool Ends(size_t position) const { return !joint_.in_pairs || position % 2 == 1; }
   size_t Row(size_t position) const { return joint_.in_pairs ? position / 2 : position; }
@@ -268,7 +268,7 @@ class JointSequence {
   }
   void BeginCycle(Instant now) {
     cycle_begin_ = now;
-    // Those of an instant in graph order, whichever worker was the last to have them ready.
+    // Operations of an instant in graph order, whichever worker was the last to have them ready.
     std::sort(ready_.begin(), ready_.end());
     std::deque<Ready> left(ready_.begin(), ready_.end());
     ready_.clear();
@@ -352,12 +352,12 @@ class JointSequence {
   std::vector<int64_t> done_at_;  // by slot, on that clock
   int64_t busy_ = 0;
 
-  // Of priorities.
+  // State with priorities.
   std::vector<Waiting> waiting_;  // a heap, the lowest first
   std::deque<size_t> let_in_;     // positions, not yet begun
   int64_t bytes_in_ = 0;          // of what was let in and has not ended
 
-  // Of cycles.
+  // State with cycles.
   std::vector<Ready> ready_;                 // on all workers, for the next cycle
   Instant first_ready_;                      // of them
   Instant cycle_begin_;                      // of the last one

@@ -177,7 +177,7 @@ class LaneSchedule {
   bool in_order_of_arrival_ = false;
   std::vector<int32_t> only_target_;  // by source, the operation that waits for it; -1: none; if
                                       // in_order_of_arrival_
-  // Of a run.
+  // State of a run.
   std::vector<int32_t> pending_;
   std::vector<int32_t> queue_;
 };

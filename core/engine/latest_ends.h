@@ -24,7 +24,7 @@ class LatestEnds {
   LatestEnds(const std::vector<Span>& works, const std::vector<Span>& takes);
 
   int32_t size() const { return static_cast<int32_t>(decisive_before_.size()); }
-  // Of the items before that one; of all where it is size().
+  // Sums over the items before that one; over all where it is size().
   Span WorkBefore(int32_t item) const { return work_before_[Index(item)]; }
   Span TakenBefore(int32_t item) const { return taken_before_[Index(item)]; }
   // The nearest earlier item that can decide where this is the last one, or can itself; -1: none.

@@ -57,8 +57,8 @@ class Meetings {
     }
   }
 
-  // Of ends of steps: the largest share of an iteration that its first worker has waited for its
-  // last one.
+  // The largest share of an iteration that its first worker has waited at the end of its step for
+  // the last one.
   double StragglerFraction() const { return straggler_fraction_; }
 
  private:

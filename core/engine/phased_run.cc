@@ -189,7 +189,7 @@ void PhasedRun<Uploads, Link>::RunAlone() {
 template <typename Uploads, RememberingLink Link>
 void PhasedRun<Uploads, Link>::RunChunks() {
   Instant others = timers_.empty() ? kEndOfTime : Instant{timers_.TopKey()};
-  // What belongs to the run no more is not begun, for it is looked at as it is at its end.
+  // Chunks past the run's end are not begun, for the run is looked at as it is at its end.
   if (ledger_.Lasts()) others = std::min(others, options_.until + Span{1});
   const auto run = [&](Link& link, Instant limit, std::vector<Instant>& next) {
     const Instant before = next.front();

@@ -163,7 +163,7 @@ class PhasedRun {
   // By worker where there are several hubs, else one for all: downloads that have arrived in the
   // step at hand.
   std::vector<std::vector<LaneSchedule::Arrival>> arrived_;
-  // Of the instant at hand; members only to keep their memory.
+  // Scratch of the instant at hand; members only to keep their memory.
   std::vector<int32_t> flows_;
   std::vector<LaneSchedule::Ready> ready_;
   std::vector<LaneSchedule::Arrival> partial_;

@@ -151,7 +151,7 @@ class PlainRun : private PlainRunState {
   // A worker's computation without a transfer under way.
   static constexpr LinkLevel kFullSpeed{.residual = LinkLevel::kUnit, .flows = 1};
 
-  // Of most jobs there is but one, which is then nearer at hand.
+  // The one program of most jobs is nearer at hand.
   const Program& ProgramOf(const WorkerState& state) const {
     return only_program_ != nullptr ? *only_program_ : *state.program;
   }
@@ -638,7 +638,7 @@ class PlainRun : private PlainRunState {
         continue;
       }
       if (lanes_.IsJoint(lane)) {
-        // Of them together, at the first.
+        // Joint lanes are told of together, at the first.
         if (lane == lanes_.first_joint())
           done = static_cast<UsageWindow::Ticks>(joint_.BusyUntil(now_)) * worker_count_;
         continue;
@@ -699,7 +699,7 @@ class PlainRun : private PlainRunState {
   int64_t simulated_operations_ = 0;
   int32_t begun_now_ = 0;  // workers that begin a step at the instant at hand
   int32_t alike_ = 1;      // see Merge
-  // Of the instant and the round at hand; members only to keep their memory.
+  // Scratch of the instant and the round at hand; members only to keep their memory.
   std::vector<IndexedHeap::Slot> events_now_;
   Completions completions_;                  // of the round at hand
   Completions next_;                         // of the next one, where workers gather

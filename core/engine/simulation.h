@@ -69,8 +69,7 @@ struct ChunkRecord {
   int32_t worker = 0;
   OpIndex op = 0;
   int32_t step = 0;  // of that worker, from 0
-  // Of a transfer that is sent in several: which one, from 0. Of a joint operation: which of the
-  // joint lanes it was on.
+  // The part, from 0, of a transfer that is sent in several; the joint lane of a joint operation.
   int32_t service = 0;
   Instant start;
   Instant end;
@@ -135,7 +134,7 @@ struct RunResult {
   double waiting_fraction = 0;
   // The largest share of an iteration that its first finisher waited, where steps end together.
   double straggler_fraction = 0;
-  // Of the counted time, completions over time; with the next one, tells drift.
+  // Completions over time in the counted time's first half; with the next one, tells drift.
   double first_half_steps_per_second = 0;
   double second_half_steps_per_second = 0;
   CompletionSeries completions;                 // of all steps, from the start of the run

@@ -53,7 +53,7 @@ bool ThroughputEstimator::EnterPhase(Instant now) {
   if (begun_ || warm_count_ < worker_count_) return false;
   begun_ = true;
   begin_ = now;
-  // What has happened at this very instant is inside.
+  // Steps that have ended at this very instant are inside.
   for (Worker& worker : workers_) {
     if (worker.last != now) continue;
     worker.first = now;

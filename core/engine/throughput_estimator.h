@@ -39,8 +39,8 @@ class ThroughputEstimator {
   void OnStart(int32_t worker, Instant now) { Note(worker, 0, now); }
   void OnStepEnd(int32_t worker, Instant begin, Instant now);
 
-  // Of workers that all have ended as many steps: the end of the next one is no worker's last of
-  // warm-up, middle or last.
+  // True if the next step is no worker's last of warm-up, of the first half or of all. REQUIRES:
+  // all workers have ended as many steps.
   bool IsPlainRound() const {
     const int64_t next = workers_.front().steps + 1;
     return next != warmup_ && next != middle_ && next != required_;

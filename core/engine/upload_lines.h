@@ -218,7 +218,7 @@ class BasicUploadLines {
     bool is_sorted = false;
     bool in_order = false;
     int32_t first_head = 0;  // of what waits by its rank
-    // As the uploads become ready: their ranks, and the least of all that become ready later.
+    // Ranks of the uploads as they become ready, and the least of all that become ready later.
     const int32_t* ranks = nullptr;
     const int32_t* least_later = nullptr;
     int32_t first_come_head = 0;  // of what waits behind all ranked ones

@@ -11,7 +11,7 @@ bool UploadStreams::Fit(const Program& graph, const PhasePlan& plan) {
     for (const OpIndex op : plan.uploads_to[hub]) {
       if (graph.dependents(op).size() > 1) return false;
     }
-    // Of a hub's updates each waits for one upload alone.
+    // Updates of a hub each wait for one upload alone.
     for (const OpIndex op : plan.updates_on[hub]) {
       if (graph.dependency_count(op) != 1 || !graph.dependents(op).empty()) return false;
     }

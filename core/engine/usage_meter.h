@@ -137,7 +137,7 @@ class UsageMeter {
   // Time until `now` with a transfer under way and no computation, of all workers. exposed_ holds,
   // of each stretch, its end minus its start; of one that lasts, minus its start only.
   Ticks ExposedUntil(Instant now) const { return exposed_ + exposed_now_ * now.ticks; }
-  // Likewise the time in which a worker waits for others.
+  // Time until `now` in which a worker waits for others, of all workers.
   Ticks WaitingUntil(Instant now) const { return waiting_ + waiting_now_ * now.ticks; }
 
  private:

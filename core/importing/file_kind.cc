@@ -176,7 +176,7 @@ FileKind KindOfBinary(std::string_view bytes) {
   return IsChakra(bytes) ? FileKind::kChakra : FileKind::kBinary;
 }
 
-// Of a text that begins with `<`.
+// Kind of a text that begins with `<`.
 FileKind KindOfMarkup(std::string_view text) {
   constexpr size_t kLongest = 9;
   std::string start(text.substr(0, kLongest));
@@ -332,7 +332,7 @@ absl::Status KindSource::ReadFirst() {
   first_.resize(filled);
   at_ = first_.size() - WithoutMark(first_).size();
   failure_ = read.status();
-  // What came before a failure tells more than the failure.
+  // Bytes that came before a failure tell more than the failure.
   return filled > 0 ? absl::OkStatus() : failure_;
 }
 

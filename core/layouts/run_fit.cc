@@ -150,7 +150,7 @@ class RunLine {
   double OffsetError() const {
     return is_told_ ? deviation_ * std::sqrt(line_.offset_variance()) : kUnknownRest * slope();
   }
-  // Of one run.
+  // Error of one run.
   double ErrorAt(const MeasuredRun& run) const {
     const double work = WorkOf(run);
     const double of_line =

@@ -49,8 +49,8 @@ class AllReduceResolver {
  private:
   static std::string At(const char* field) { return absl::StrCat("all_reduce.", field); }
 
-  // Of a recording of several workers whose times were freed of it; a model of contention says it
-  // in its own way.
+  // Slow-down of a recording of several workers whose times were freed of it; a model of contention
+  // says it in its own way.
   double RecordedSlowdown(double JobRecording::*slowdown) const {
     const std::optional<JobRecording>& recording = profile_.content().recording;
     return recording.has_value() && !draft_.contention.has_value() ? (*recording).*slowdown : 1;

@@ -179,7 +179,7 @@ struct Unfused {
 using FusionDraft = std::variant<std::monostate, Buckets, HorovodDraft, GradientGroups,
                                  ByteSchedulerDraft, Unfused>;
 
-// As asked for: what is empty has its default.
+// Fields as asked for: what is empty has its default.
 struct AllReduceDraft {
   std::optional<CollectiveAlgorithm> algorithm;
   std::optional<double> latency_seconds;

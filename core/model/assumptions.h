@@ -8,9 +8,8 @@
 
 namespace stepcast {
 
-// Those of the scenario's assumed values that it still has and that move its answer: what is
-// between workers does not with one; and those of the job's change. The change of kind is the
-// first.
+// Values assumed in the scenario that it still has and that move its answer: what is between
+// workers does not with one; and those of the job's change. The change of kind is the first.
 std::vector<Assumption> AssumptionsOf(const Scenario& scenario);
 
 // Adds those that are not among `told`.

@@ -120,7 +120,7 @@ struct Operation {
   std::string parameter;             // the variable it belongs to; empty: none
   Collective collective = Collective::kUnspecified;  // of kCollective
   int32_t stream = 0;                                // of kWorker: index of the worker's queue
-  // Of kWorker: bytes of what a forward computation keeps until its gradient has been computed; 0:
+  // Bytes of what a forward computation (kWorker) keeps until its gradient has been computed; 0:
   // nothing, or not known.
   int64_t kept_bytes = 0;
   Pass pass = Pass::kUnspecified;
@@ -221,14 +221,14 @@ struct CollectiveRun {
 // of its own clock.
 struct WorkerRecording {
   std::string name;
-  // As many as the profile's, the k-th of the same step of training; of the first worker none:
-  // they are the profile's.
+  // Steps, as many as the profile's, the k-th of the same step of training; of the first worker
+  // none: they are the profile's.
   std::vector<RecordedStep> steps;
   std::vector<int64_t> step_begins_ns;  // by step
   std::vector<int64_t> step_ends_ns;    // by step
   std::vector<CollectiveRun> runs;      // by step and collective
-  // Of a job with parameter servers, by step and server: what was added to that server's clock for
-  // the times of the worker's steps; empty: nothing.
+  // Shifts of a job with parameter servers, by step and server: what was added to that server's
+  // clock for the times of the worker's steps; empty: nothing.
   std::vector<int64_t> server_shifts_ns;
 
   friend bool operator==(const WorkerRecording&, const WorkerRecording&) = default;
@@ -242,7 +242,7 @@ inline constexpr double kMaxCollectiveSlowdown = 100;
 // The recording of workers of a job that meet in collectives, or at parameter servers: of all, or,
 // with collectives, of a sample of them.
 struct JobRecording {
-  // Of every step, in the order of their launch; none with parameter servers.
+  // Collectives of every step, in the order of their launch; none with parameter servers.
   std::vector<LaunchedCollective> collectives;
   std::vector<WorkerRecording> workers;  // from 2 to kMaxRecordedWorkers, by rank
   // The factor computation took longer by beside a collective, 1 to kMaxOverlapSlowdown. The steps
@@ -332,7 +332,7 @@ class Profile {
   int32_t devices_per_worker() const { return content_->devices_per_worker; }
   const std::vector<Operation>& operations() const { return content_->operations; }
   const std::vector<RecordedStep>& steps() const { return steps_of(0); }
-  // Of all workers that were recorded, whichever of them this is of (OfWorkers).
+  // Content of all workers that were recorded, whichever of them this is of (OfWorkers).
   const ProfileDraft& content() const { return *content_; }
   // The recording of several workers, of all of them; null: there is none, or this is of some.
   const JobRecording* recording() const {
@@ -369,7 +369,7 @@ class Profile {
     changed.change_ = std::move(change);
     return changed;
   }
-  // Of the recorded steps, from a step's start to its last end.
+  // Mean over the recorded steps, from a step's start to its last end.
   double mean_step_ns() const { return (*mean_step_ns_)[Index(RecordedAs(0))]; }
 
  private:

@@ -313,8 +313,8 @@ class ScenarioResolver {
       assumed.Add(Assumed::kBuckets);
   }
 
-  // Of a recording of several workers the times that its collectives took, and as many of them at
-  // once, unless links are asked for.
+  // Times that collectives took in a recording of several workers, and as many of them at once,
+  // unless links are asked for.
   AllReduceDraft AsRecorded() const {
     const JobRecording* const recording = profile_.recording();
     const bool asks_for_links =
@@ -387,7 +387,7 @@ class ScenarioResolver {
                   "their counts add up to ", workers, ", not to ", scenario_.workers, " workers");
   }
 
-  // What other traffic leaves of the group's links.
+  // Rate that other traffic leaves of the group's links.
   double RateOf(const WorkerGroup& group) const {
     return group.bandwidth_bytes_per_second.has_value()
                ? *group.bandwidth_bytes_per_second * left_of_links_

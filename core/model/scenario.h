@@ -125,7 +125,7 @@ enum class JobKind : uint8_t { kParameterServers, kAllReduce, kPipeline };
 // A scenario with every default filled in, checked against its profile.
 struct Scenario {
   int32_t workers = 1;
-  // Of a server's link, or of a link between nodes, in each direction.
+  // Bandwidth of a server's link, or of a link between nodes, in each direction.
   double bandwidth_bytes_per_second = 0;
   Communication communication;
   std::vector<int64_t> start_offsets_ns;   // empty, or one a worker

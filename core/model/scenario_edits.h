@@ -42,7 +42,7 @@ Scenario Uncontended(Scenario scenario);
 // contention.
 Scenario AsIfAlone(Scenario scenario);
 
-// What stands in the way of fusing gradients otherwise than a scenario has it.
+// Obstacles to fusing gradients otherwise than a scenario has it.
 enum class FusionObstacle : uint8_t {
   kServers,   // gradients go to parameter servers
   kSharding,  // what is reduced are not whole gradients

@@ -14,7 +14,7 @@ namespace stepcast {
 
 namespace {
 
-// Of one worker's steps, whose path is `path`.
+// Rules of one worker's steps, whose path is `path`.
 class RecordedStepRules {
  public:
   RecordedStepRules(const ProfileDraft& draft, const std::vector<RecordedStep>& steps,

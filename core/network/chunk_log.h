@@ -30,7 +30,7 @@ class ChunkLog {
   size_t left() const { return sums_.size() - 1 - ends_.size(); }
   // The work, in ticks, of as many chunks without an end. REQUIRES: there are as many.
   int64_t WorkOfNext(size_t many) const { return sums_[ends_.size() + many] - sums_[ends_.size()]; }
-  // Of the chunks with an end.
+  // Work of the chunks with an end.
   Span WorkOfServed() const { return {sums_[ends_.size()]}; }
 
   // A reader of the ends, in their order.

@@ -29,7 +29,7 @@ class IndependentLinks {
         is_touched_(Index(hubs), 0),
         ends_(Index(hubs)) {}
 
-  // As EqualShareLink.
+  // Functions as EqualShareLink's.
   void TakeEnded(Instant now, std::vector<Flow>& ended) {
     while (!ends_.empty() && ends_.TopKey() == now.ticks) {
       const int32_t hub = ends_.Pop();

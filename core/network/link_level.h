@@ -53,7 +53,7 @@ struct LinkLevel {
         std::min((static_cast<Wide>(work) * PerUnit() + divisor - 1) / divisor, most))};
   }
 
-  // Of the same value.
+  // Equality of the values; residual / flows need not be reduced.
   friend bool operator==(const LinkLevel& a, const LinkLevel& b) {
     return (a.flows == 0) == (b.flows == 0) && a.residual * b.flows == b.residual * a.flows;
   }

@@ -32,7 +32,7 @@ class LoggedLink {
 
   explicit LoggedLink(size_t flows) : link_(flows), begins_(flows) { log_.push_back({}); }
 
-  // As EqualShareLink. A flow that has ended can be asked about until it starts again.
+  // Functions as EqualShareLink's. A flow that has ended can be asked about until it starts again.
   void TakeEnded(Instant now, std::vector<Flow>& ended) { link_.TakeEnded(now, ended); }
   void Start(Flow flow, Span work) {
     link_.Start(flow, work);

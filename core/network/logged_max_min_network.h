@@ -59,7 +59,7 @@ class LoggedMaxMinNetwork {
     void CatchUp(Instant /*now*/) const {}  // every chunk's end is an instant
     bool IsActive(Flow worker) const { return network_->is_active_[Index(FlowOf(worker))] != 0; }
     int64_t CarriedBy(Instant now) const { return network_->network_.CarriedBy(now, hub_); }
-    // Of whole chunks.
+    // Work of whole chunks.
     Span CarriedOf(Flow worker, Instant /*now*/) const {
       return network_->logs_[Index(FlowOf(worker))].WorkOfServed();
     }

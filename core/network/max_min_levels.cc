@@ -49,7 +49,7 @@ void MaxMinLevels::Leave(int32_t worker, int32_t hub) {
   used_[Slot(worker, position)] = last;
   used_position_[Slot(worker, last)] = position;
   if (state.level == kUnbounded) {
-    // Of a link that holds nothing, less use changes nothing.
+    // A link that holds nothing back is not changed by less use.
     --hubs_[Index(hub)].unbound;
   } else {
     RemoveBound(worker, hub);

@@ -21,7 +21,7 @@ namespace stepcast {
 // is at most its capacity, each at least that hub's level.
 // While both hold, its link cannot bind, so a change of a hub's level concerns only the workers
 // whose allowance it exceeds.
-// What is left of a capacity is dealt out in advance, so that this is rare, and a worker keeps its
+// The rest of a capacity is dealt out in advance, so that this is rare, and a worker keeps its
 // allowance on a hub that it does not use for the next time it does; how it is dealt out changes no
 // result.
 // Units and whole levels: LinkLevel.

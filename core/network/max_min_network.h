@@ -33,7 +33,7 @@ class MaxMinNetwork {
   // One capacity a worker, in units of 1/kUnit of a hub's link, at least 1.
   MaxMinNetwork(int32_t hubs, const std::vector<int64_t>& worker_capacities);
 
-  // As EqualShareLink.
+  // Functions as EqualShareLink's.
   void TakeEnded(Instant now, std::vector<Flow>& ended);
   void Start(Flow flow, Span work);
   Instant Settle(Instant now);
@@ -79,7 +79,7 @@ class MaxMinNetwork {
   void Touch(Flow flow);
   static int64_t HeldRemaining(const FlowState& state, Instant now);
 
-  // Of ends_, all that end at its slot.
+  // All flows that end at a slot of ends_.
   void TakeEndedAt(int32_t slot, Instant now, std::vector<Flow>& ended);
   // True if a pair of worker and hub turned idle or busy.
   bool UpdateLevels();
@@ -100,7 +100,7 @@ class MaxMinNetwork {
   IndexedHeap ends_;  // by tick: hubs by their next end, then held flows
   std::vector<Flow> touched_;
   std::vector<int32_t> stale_hubs_;
-  // Of TakeEnded; members only to keep their memory.
+  // Scratch of TakeEnded; members only to keep their memory.
   std::vector<int32_t> ending_;  // of ends_
   std::vector<int32_t> ending_workers_;
   int64_t settle_cost_ = 0;

@@ -101,7 +101,7 @@ void MessageLink::LookAhead() {
   State ahead = state_;
   while (ahead.FirstEnd() == kEndOfTime && ahead.SendOne(kEndOfTime)) {
   }
-  // What is issued until then may end no later.
+  // Messages that are issued until then may end no later.
   while (ahead.SendOne(ahead.FirstEnd())) {
   }
   next_end_ = ahead.FirstEnd();

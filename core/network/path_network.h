@@ -58,7 +58,7 @@ class PathNetwork {
   // f % hubs.
   static PathNetwork Star(int32_t hubs, const std::vector<int64_t>& worker_capacities);
 
-  // As EqualShareLink; CarriedBy: of all flows of that lane.
+  // Functions as EqualShareLink's; CarriedBy: of all flows of that lane.
   void TakeEnded(Instant now, std::vector<Flow>& ended);
   void Start(Flow flow, Span work);
   Instant Settle(Instant now);

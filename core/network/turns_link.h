@@ -83,8 +83,8 @@ class BasicTurnsLink {
     return carried_ + (serving_ == kNone ? 0 : (now - at_).ticks);
   }
 
-  // Of LoggedTurnsLink, as LoggedLink has them. Serves until `now`, before which no flow ends or
-  // starts: CarriedOf tells of that instant.
+  // LoggedTurnsLink's functions, as LoggedLink has them. CatchUp serves until `now`, before which
+  // no flow ends or starts: CarriedOf tells of that instant.
   void CatchUp(Instant now) { Advance(now); }
   bool IsActive(Flow flow) const { return left_[Index(flow)] > 0; }
   Span CarriedOf(Flow flow, Instant /*now*/) const {
@@ -155,7 +155,7 @@ class BasicTurnsLink {
     }
   }
 
-  // As many whole rounds, a turn of every flow, as neither time nor any flow's work ends in;
+  // Skips whole rounds, a turn of every flow, in which neither the time nor any flow's work ends;
   // returns what they take.
   int64_t SkipRounds(Instant now, int64_t elapsed) {
     const int64_t round = turn_ * static_cast<int64_t>(others_.size() + 1);
@@ -209,7 +209,7 @@ class BasicTurnsLink {
   int64_t turn_left_ = 0;  // of the flow that is served
   Instant at_;             // the instant of this state
   int64_t carried_ = 0;
-  // Of LoggedTurnsLink, by flow: its work, and its turns since it started.
+  // By flow, in LoggedTurnsLink: its work, and its turns since it started.
   std::vector<int64_t> works_;
   std::vector<std::vector<Turns>> log_;
 };

@@ -5,9 +5,9 @@
 // gradients come from, and that all that leads from downloads to uploads passes.
 // The forward pass is all that the cut waits for, the cut itself, every download, and what
 // downloads wait for.
-// What follows the last use of a parameter on the way to the loss cannot be told from the backward
-// pass and is left out with it (a softmax, the loss); where several outputs meet in the loss, the
-// loss is the cut.
+// Operations behind the last use of a parameter on the way to the loss cannot be told from the
+// backward pass and are left out with it (a softmax, the loss); where several outputs meet in the
+// loss, the loss is the cut.
 // Threads: a pure function.
 #pragma once
 

@@ -66,7 +66,7 @@ absl::StatusOr<Span> LeastMakespan(const TransferGraph& graph, StopCheck stop);
 // 2019), sections 3.2 and 5. Threads: immutable after Build.
 class LeastStep {
  public:
-  // Of the scenario: bandwidth, parsing overhead, servers, multiplexing and the first group; all
+  // The scenario's bandwidth, parsing overhead, servers, multiplexing and first group count; all
   // workers but one are left out. Failure: OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, where all
   // operations one after the other take longer than there is simulated time; what `stop` returns.
   // REQUIRES: scenario was resolved for this profile.
@@ -74,7 +74,7 @@ class LeastStep {
                                          StopCheck stop = NeverStop);
 
   const Program& graph() const { return *program_; }
-  // Of a computation, at the worker's speed.
+  // Time of a computation, at the worker's speed.
   Span duration(OpIndex op) const;
   // True if the worker's own link may hold back what several servers send it, or get from it, at
   // once.
@@ -98,7 +98,7 @@ class LeastStep {
 
  private:
   LeastStep(Program graph, const Scenario& alone);
-  // Of one worker alone, without bounds.
+  // A step of one worker alone, without bounds.
   static absl::StatusOr<LeastStep> Make(const Profile& profile, const Scenario& scenario,
                                         ProgramTimes times, StopCheck stop);
 

@@ -139,7 +139,7 @@ void ListSchedule::Prepare(std::span<const int32_t> order) {
     op_at_place_[i] = op;
   }
   pending_ = compact_.pending;
-  // What was given up at its limit left some transfers half served.
+  // A schedule that was given up at its limit left some transfers half served.
   if (step_.graph().most_services() > 1) std::fill(service_.begin(), service_.end(), 0);
   for (Line& line : lines_) line.head = line.size = 0;
   unserved_.resize(Index(servers_));

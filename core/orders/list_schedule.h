@@ -3,8 +3,8 @@
 //
 // One worker and one step need no heap of events, no random numbers and no statistics: a lane is an
 // end and a queue.
-// What follows a cut (an operation that waits for all before it and that all after it wait for, as
-// the loss) takes as long in every order, so it is scheduled once.
+// The part behind a cut (an operation that waits for all before it and that all after it wait for,
+// as the loss) takes as long in every order, so it is scheduled once.
 // Cost: some 10 ns an operation before the cut.
 // Threads: none; an object keeps its memory from one order to the next.
 #pragma once
@@ -35,7 +35,7 @@ class ListSchedule {
 
   // The downloads, which an order numbers from 0; ascending.
   const std::vector<OpIndex>& downloads() const { return downloads_; }
-  // Of each order: operations, and lanes looked at, in units of StopCheck.
+  // Cost of each order: operations, and lanes looked at, in units of StopCheck.
   int64_t cost() const;
   // The time from the cut to the end; 0 without a cut.
   Span after_cut() const { return after_cut_; }
@@ -108,7 +108,7 @@ class ListSchedule {
   Span after_cut_;
   Span computations_;  // of the worker, all together
 
-  // Of the order at hand.
+  // State of the order at hand.
   std::vector<int32_t> pending_;
   std::vector<int32_t> service_;  // that a transfer comes to next
   std::vector<int32_t> place_in_order_;

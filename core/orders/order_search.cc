@@ -66,7 +66,7 @@ class Search {
     return judge_(order, limit);
   }
 
-  // Of one order more.
+  // Counts one order more, and asks now and then if the search has to stop.
   void Check() {
     unchecked_ += options_.cost_of_evaluation;
     if (unchecked_ < kStopCheckInterval) return;

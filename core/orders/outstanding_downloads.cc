@@ -153,14 +153,14 @@ void DependencyGroups::Reverse() {
 
 namespace {
 
-// As many downloads as one sweep over the groups handles, a bit each.
+// Downloads that one sweep over the groups handles, a bit each.
 constexpr size_t kBytes = 32;
 constexpr size_t kDownloadsInBytes = kBytes * 8;
 using DownloadBytes = std::array<uint8_t, kBytes>;
 
 constexpr size_t kWordBits = 64;
 
-// Of any set of eight downloads: their times together, and their numbers by exclusive or.
+// Sums of any set of eight downloads: their times together, and their numbers by exclusive or.
 class SumsOfEight {
  public:
   struct Sum {
@@ -327,7 +327,7 @@ void OutstandingDownloads::UpdateImpendingLoads() {
   }
 }
 
-// As UpdateImpendingLoads, with numbers of downloads for loads.
+// Numbers of downloads for loads, else as UpdateImpendingLoads.
 std::vector<int32_t> ImpendingTransferCounts(const DependencyGroups& groups) {
   const auto count_of = [&](int32_t g) { return groups.groups()[Index(g)].download_count; };
   std::vector<int32_t> least(Index(groups.size()), INT32_MAX);

@@ -128,11 +128,11 @@ class OutstandingDownloads {
     return passed_[Index(group)] != 0 ? impending_[Index(group)] : waiting_[Index(group)].load;
   }
   Span LeastLoadBehind(int32_t group) const;
-  // Of a group that waits for one less: in the impending loads of those that it depends on.
+  // Shows a group that waits for one less in the impending loads of those that it depends on.
   void ShowRelease(int32_t group);
   // Notes a group whose impending load may no longer hold, where it has one.
   void Suspect(int32_t group);
-  // Of those noted, and what that changes, from the last group to the first.
+  // Loads of the groups noted, and of those that they change, from the last group to the first.
   void UpdateImpendingLoads();
 
   const DependencyGroups* groups_;

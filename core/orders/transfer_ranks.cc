@@ -146,7 +146,7 @@ void RankReverse(const Program& graph, Ranks& ranks) {
 
 absl::Status RankExplicit(const Profile& profile, const Scenario& scenario, const Program& graph,
                           StopCheck stop, Ranks& ranks) {
-  // Of the time of a unit of work: looking up a name takes longer.
+  // A name's look-up takes longer than a unit of work.
   constexpr int64_t kUnitsPerName = 2;
   PacedStopCheck pace(stop);
   for (OpIndex op = 0; op < graph.size(); ++op) {

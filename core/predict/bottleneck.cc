@@ -70,14 +70,14 @@ class StepBounds {
     return std::min(1.0, most);
   }
 
-  // Where steps end together one worker computes while the others wait for it.
+  // Steps that end together: one worker computes while the others wait for it.
   double OfComputation(double share) const {
     const Scenario& scenario = base_.scenario;
     const bool waits = scenario.is_synchronous() && scenario.workers > 1;
     if (!base_.collectives.has_value())
       return std::min(waits ? share : share * InUse(Resource::kWorker), 1 - OfTheBusiestLink());
     const CollectiveReport& report = *base_.collectives;
-    // Of unlike workers the slowest is what counts, and it may compute all the time.
+    // The slowest of unlike workers is what counts, and it may compute all the time.
     const bool alike = scenario.worker_groups.empty() && profile_.recorded_workers() == 1;
     const double used = InUse(Resource::kWorker) + report.waiting_seconds / step_;
     return std::min(share * (alike ? std::min(1.0, used) : 1),
@@ -215,7 +215,7 @@ std::optional<size_t> BottleneckSearch::Next() const {
     if (!next.has_value() || candidate.most > candidates_[*next].most) next = i;
   }
   if (!next.has_value()) return next;
-  // Where nothing is worth naming computation is, and its gain is told.
+  // Computation is named where nothing is worth naming, and its gain is told.
   if (best >= 0 && best < kLeastGain) {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& candidate = candidates_[i];

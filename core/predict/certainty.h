@@ -20,14 +20,14 @@ namespace stepcast {
 // The prediction interval of a single further run of a job, from a few runs of it.
 //
 // Source: the prediction interval of a normal sample (Geisser, Predictive Inference, 1993, 2.2).
-// Where the runs fall into two regimes each of them is a sample by itself, with one spread, and the
-// interval goes from the lower end of the slower one's to the upper end of the faster one's.
+// Runs that fall into two regimes are two samples, with one spread, and the interval goes from the
+// lower end of the slower one's to the upper end of the faster one's.
 
 // The least value of the upper one of two groups that the values fall into; infinite where they are
 // one group, or fewer than four. Two: where the best split (least squares) leaves groups whose
 // means lie eight times as far apart as the values in them spread, and by 5 % of the mean of all.
-// Of eight normally distributed values fewer than 1 in 100 lie so far apart by chance, even without
-// the 5 %.
+// Fewer than 1 in 100 samples of eight normally distributed values lie so far apart by chance, even
+// without the 5 %.
 double SplitInTwo(std::vector<double> values);
 
 // The interval of one further run's steps per second, with that probability: by the spread between

@@ -90,7 +90,7 @@ struct OrderBaseline {
   double steps_per_second = 0;
   double examples_per_second = 0;
   Interval confidence_interval;  // of examples_per_second
-  // As OrderResult's, where nobody enforces an order: with kRandom each worker has its own.
+  // Effect as OrderResult's, where nobody enforces an order: with kRandom each worker has its own.
   double straggler_effect = 0;
   StepTime synchronous_step_time;
   OrderSpread spread;  // of the orders that it takes

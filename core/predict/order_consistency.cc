@@ -121,7 +121,7 @@ std::optional<double> RSquaredOf(const std::vector<double>& x, const std::vector
     yy += (y[i] - mean_y) * (y[i] - mean_y);
     xy += (x[i] - mean_x) * (y[i] - mean_y);
   }
-  // What is left of the rounding of equal values is no variance.
+  // Rounding of equal values is no variance.
   constexpr double kRounding = 1e-24;
   if (xx <= kRounding * mean_x * mean_x * count || yy <= kRounding * mean_y * mean_y * count)
     return std::nullopt;

@@ -23,7 +23,7 @@ namespace stepcast {
 struct OrderSpread {
   int32_t orders = 0;
   int32_t unique_orders = 0;
-  // Of a step in which every operation takes its least time (Eq. 3).
+  // Efficiencies of a step in which every operation takes its least time (Eq. 3).
   double mean_efficiency = 1;
   double least_efficiency = 1;
 };

@@ -93,7 +93,7 @@ absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopChec
       Entry{.runs = Replications(profile_, scenario, AsATry(OptionsOf(scenario), scenario),
                                  *std::move(graph)),
             .other_start = std::nullopt});
-  // What is in lockstep at every number of workers would make all of them look alike.
+  // Lockstep at every number of workers would make all of them look alike.
   if (!StartsAtRandom(scenario, options_)) CompareStarts(entries_.back());
   return entries_.size() - 1;
 }

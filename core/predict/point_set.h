@@ -109,18 +109,18 @@ class PointSet {
   // options ask for, the other start, and one worker for the speed-up. Failure, here and below:
   // only what `stop` returns.
   absl::StatusOr<size_t> Add(const Scenario& scenario, StopCheck stop);
-  // As Add, but of at most kRunsOfATry replications (of as many where no length was asked for: they
+  // Add, but of at most kRunsOfATry replications (of as many where no length was asked for: they
   // are short), and where workers start at random without the other start: whether it has reached
   // its steady state is then judged by itself alone.
   absl::StatusOr<size_t> Try(const Scenario& scenario, StopCheck stop);
-  // As Add and Try, of a scenario that is compared with others and not with one worker: its
-  // speed-up is over itself, and nobody may ask for it.
+  // Add and Try, of a scenario that is compared with others and not with one worker: its speed-up
+  // is over itself, and nobody may ask for it.
   absl::StatusOr<size_t> AddAlone(const Scenario& scenario, StopCheck stop);
   absl::StatusOr<size_t> TryAlone(const Scenario& scenario, StopCheck stop);
 
   // Makes what is wanted and not done. Where `stop` says that the time budget is spent: OK if every
   // point has a run. The runs are the parts given to `executor`; `stop` is asked by all of them.
-  // What is found does not depend on how many run at once.
+  // Results do not depend on how many run at once.
   absl::Status RunAll(StopCheck stop, const Executor& executor);
 
   // Finds the bottlenecks of points that have runs, for Summarize to name. Where short runs do not
@@ -140,13 +140,13 @@ class PointSet {
   // Steps per second of each run so far, in the order of their random choices: the n-th runs of two
   // scenarios that differ in neither workers nor recorded steps repeat the same recorded steps.
   std::vector<double> RunsOf(size_t index) const { return entries_[index].Known().Runs(); }
-  // Of all runs so far.
+  // Sums over all runs so far.
   SimulationStatistics Statistics() const;
 
  private:
   struct Entry {
     Replications runs;
-    // Those that said too little, until as many longer ones have been made.
+    // Runs that said too little, until as many longer ones have been made.
     std::optional<Replications> shorter;
     std::optional<Replications> other_start;
 
@@ -177,8 +177,8 @@ class PointSet {
   absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario,
                                                              StopCheck stop) const;
   void RunInFull(Entry& entry);
-  // As asked for, but never of few steps where the start matters and is not random: what begins in
-  // lockstep says nothing in those.
+  // Options as asked for, but never of few steps where the start matters and is not random: what
+  // begins in lockstep says nothing in those.
   SimulationOptions OptionsOf(const Scenario& scenario) const;
   // Wants the other start, where it can matter.
   void CompareStarts(Entry& entry);

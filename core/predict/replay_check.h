@@ -2,9 +2,9 @@
 //
 // A replay of one worker at the recorded bandwidth, in the recorded order, should take as long as
 // the recorded steps did.
-// Where it is faster, something costs time that the model does not know: most often a cost per
-// transfer (dispatch, parsing; ICPE 2020, 3.2.1).
-// Where it is slower, recorded computations overlapped on several cores or streams, or the
+// A faster replay means that something costs time that the model does not know: most often a cost
+// per transfer (dispatch, parsing; ICPE 2020, 3.2.1).
+// A slower one means that recorded computations overlapped on several cores or streams, or that the
 // bandwidth is higher than claimed.
 // Threads: pure functions of their arguments; any number at once.
 #pragma once

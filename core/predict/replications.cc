@@ -119,8 +119,8 @@ constexpr double kDriftThatMatters = 0.02;
 // A smaller difference between ways of sharing links, as a share, is not worth a warning.
 constexpr double kSharingThatMatters = 0.1;
 
-// Of steps per second. The wider of two intervals: how runs differ from each other, and how much
-// each one's batches say that it may be off.
+// Mean of steps per second. The wider of two intervals: how runs differ from each other, and how
+// much each one's batches say that it may be off.
 MeanInterval MeanOf(const std::vector<RunEstimate>& runs, double level) {
   std::vector<double> values;
   double squares = 0;

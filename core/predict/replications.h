@@ -37,8 +37,8 @@
 
 namespace stepcast {
 
-// The run that the engine makes for a scenario.
-// Of the replication with that index, from 0, on the fastest path there is.
+// The run that the engine makes for a scenario: the replication with that index, from 0, on the
+// fastest path there is.
 //
 // REQUIRES: scenario and options were resolved for this profile.
 RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
@@ -92,7 +92,7 @@ class Replications {
   const std::shared_ptr<const RankedGraph>& graph() const { return graph_; }
   Purpose purpose() const { return purpose_; }
   int32_t done() const { return static_cast<int32_t>(estimates_.size()); }
-  // As many are made as these options ask for; never fewer than before.
+  // Raises the number of runs to what these options ask for; never fewer than before.
   void Allow(const SimulationOptions& options);
   // True if longer runs may be made in place of these.
   bool CanLengthen() const { return length_ + 1 < lengths_; }
@@ -128,23 +128,23 @@ class Replications {
   // REQUIRES: it is the run of index done().
   void Add(const RunSummary& run);
 
-  // Of the runs done so far. REQUIRES, here and below: done() > 0.
+  // Mean of the runs done so far. REQUIRES, here and below: done() > 0.
   MeanInterval StepsPerSecond() const;
   // Each run's, in steps per second.
   std::vector<double> Runs() const;
   // speedup and scaling_efficiency are left to the caller, and so is what another start would say.
   Prediction Summarize() const;
-  // Of the counted time's halves, in steps per second, mean over the runs.
+  // Rates of the counted time's halves, in steps per second, mean over the runs.
   double EarlyStepsPerSecond() const;
   double LateStepsPerSecond() const;
-  // Of all runs ever made, those that were too short included.
+  // Counts of all runs ever made, those that were too short included.
   int64_t simulated_operations() const { return simulated_operations_; }
   int64_t made() const { return made_; }
-  // Of the last run.
+  // The engine's path in the last run.
   EnginePath path() const { return path_; }
   // Largest over the runs; see RunResult.
   double straggler_fraction() const { return straggler_fraction_; }
-  // Of the engine's job.
+  // The engine's job.
   const JobGraph& job() const { return job_; }
   // True if a run may differ from the next.
   bool IsRandom() const;
@@ -166,9 +166,9 @@ class Replications {
   bool SharingMatters() const;
   // True if the runs so far say enough, where replications were not asked for.
   bool SaysEnough(int32_t milestone) const;
-  // As Wanted, where replications were not asked for and something is random.
+  // Wanted(), where replications were not asked for and something is random.
   int32_t WantedUnasked() const;
-  // As Wanted, where their length was not asked for and may grow.
+  // Wanted(), where the runs' length was not asked for and may grow.
   int32_t WantedOfLength() const;
   void SkipEqualLengths();
   // The precision that is asked of the mean, as a share of it.

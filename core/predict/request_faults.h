@@ -25,7 +25,7 @@ class RequestFaults {
   // Once, however often the same one is added. Beyond the first thousand they are dropped.
   void Add(std::string field, std::string description);
 
-  // As FaultList::AddIf.
+  // The same as FaultList::AddIf.
   template <typename... Parts>
   void AddIf(bool is_wrong, const std::string& field, const Parts&... description) {
     if (is_wrong) Add(field, absl::StrCat(ValueOf(description)...));
@@ -42,7 +42,7 @@ class RequestFaults {
   absl::Status other_;
 };
 
-// As ResolveScenario, and a scenario whose collectives would wait for each other is a fault, too.
+// ResolveScenario, but a scenario whose collectives would wait for each other is a fault, too.
 // `known`: a scenario of this profile that has been resolved so already, or null; what has the same
 // program is not looked at again.
 absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,

@@ -23,9 +23,9 @@ namespace stepcast {
 // Threads: pure functions.
 // Length: some 200 bytes, and the names of explicit priorities.
 
-// Of all runs of a scenario: its order and what fixes its ranks, the options that touch a run, the
-// engine's version. Replications, precision, time budget and confidence level do not: they say how
-// many runs are made and what is made of them.
+// Prefix of all runs of a scenario: its order and what fixes its ranks, the options that touch a
+// run, the engine's version. Replications, precision, time budget and confidence level do not: they
+// say how many runs are made and what is made of them.
 std::string RunKeyPrefix(std::string_view profile_digest, const Scenario& scenario,
                          const SimulationOptions& options);
 

@@ -29,7 +29,7 @@ double SecondsBetween(const std::vector<Instant>& marks, size_t from, size_t to)
   return ToSeconds(marks[to] - marks[from]);
 }
 
-// Of the throughput from mark `first` on. 0 where there are too few.
+// Error of the throughput from mark `first` on. 0 where there are too few marks.
 double StandardErrorFrom(const CompletionSeries& series, size_t first) {
   const std::vector<Instant>& marks = series.marks();
   if (marks.size() <= first) return 0;

@@ -17,7 +17,7 @@ namespace stepcast {
 namespace {
 
 constexpr int32_t kOtherReplications = 3;
-// Of runs that are made anew, longer, until they agree.
+// Replications at each length, where runs are made anew, longer, until they agree.
 constexpr int32_t kOtherReplicationsOfALength = 1;
 // A smaller difference between starts, as a share of the throughput, is not worth a warning.
 constexpr double kDifferenceThatMatters = 0.01;

@@ -250,7 +250,7 @@ struct ThroughputQuery {
 };
 
 inline constexpr size_t kMaxScenarios = 1024;
-// Of all predictions together.
+// Points of all predictions together.
 inline constexpr int64_t kMaxSeriesPointsOfAll = 20'000;
 
 // Pipelines are answered unless `limits` say otherwise. Fails as ResolveScenario and ResolveOptions

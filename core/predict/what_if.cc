@@ -247,7 +247,7 @@ Changed JobChanges::By(WhatIf change, const Scenario& scenario) const {
     case WhatIf::kNoLatency:
       return Edited(scenario, RemoveLatency);
     case WhatIf::kComputationTwiceAsFast:
-      // What devices wait for hosts stays.
+      // Waits of devices for hosts stay.
       return ComputesFaster(scenario,
                             2 / (1 + profile_->content().device_idle_fraction.value_or(0)));
     case WhatIf::kOneWorkerFewer:

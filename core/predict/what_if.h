@@ -50,8 +50,8 @@ inline constexpr size_t kWhatIfCount = 18;
 // "NO_STRAGGLERS".
 const char* NameOf(WhatIf change);
 
-// Those that make one resource faster. Where two bring as much the first of them is named: it asks
-// for less.
+// Changes that make one resource faster. Where two bring as much the first of them is named: it
+// asks for less.
 inline constexpr std::array kChangesOfOneResource = {
     WhatIf::kNoStragglers,     WhatIf::kNoHostWait,         WhatIf::kNoLatency,
     WhatIf::kLinksTwiceAsFast, WhatIf::kServersTwiceAsFast, WhatIf::kComputationTwiceAsFast};

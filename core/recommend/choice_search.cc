@@ -104,7 +104,7 @@ double ChoiceSearch::BoundOf(const Cell& cell) const {
          static_cast<double>(row.scenario.ExamplesPerStep(profile_));
 }
 
-// Where one worker's pace is not known, no efficiency is ruled out.
+// No efficiency is ruled out where one worker's pace is not known.
 Score ChoiceSearch::ScoreOf(const Cell& cell, double examples_per_second) const {
   const double one_worker = rows_[cell.row].one_worker;
   return weighing_.ScoreOf(ChoiceOf(cell),
@@ -131,7 +131,7 @@ bool ChoiceSearch::IsTied(const TriedChoice& tried) const {
 bool ChoiceSearch::MayBeBest(const TriedChoice& tried) const {
   const TriedChoice& best = tried_[*best_];
   if (tried.score.miss != best.score.miss) return false;
-  // As means of independent runs are compared: by what both intervals together explain.
+  // Means of independent runs are compared so: by what both intervals together explain.
   const double explained =
       std::hypot(best.score.value - best.lowest_value, tried.highest_value - tried.score.value);
   return !Score{.value = best.score.value - explained}.ClearlyAbove({.value = tried.score.value});
@@ -247,7 +247,7 @@ absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {
         if (absl::Status status = RunInFull(Depth::kAll, stop, executor, deepened);
             !status.ok() || !deepened)
           return status;
-        // What the others make of it in full may change the order.
+        // Runs of the others in full may change the order.
         continue;
       }
     }

@@ -316,8 +316,8 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   query.prices = draft.prices;
   query.failures = draft.failures;
   query.current = draft.current;
-  // Where nobody says how many servers it has, it has what the profile was recorded with, or what
-  // the scenario says.
+  // Servers that nobody numbers are as many as the profile was recorded with, or as the scenario
+  // says.
   if (query.current.has_value() && !query.current->parameter_servers.has_value()) {
     query.current->parameter_servers =
         query.server_choices.front().server_count() > 0

@@ -40,8 +40,8 @@ ChoiceEdge ServersEdge(const ReasonFacts& facts);
 // means, what one worker more would change, and the bottleneck. Where it lies at the edge of what
 // was asked about it says so, with how throughput came there; where nothing else was allowed it
 // claims no comparison.
-// Where throughput falls beyond its highest, by more than the intervals and a twentieth of a
-// percent, it says so.
+// It says so where throughput falls beyond its highest, by more than the intervals and a twentieth
+// of a percent.
 // REQUIRES: chosen keeps the constraints.
 std::string ReasonFor(const ReasonFacts& facts);
 

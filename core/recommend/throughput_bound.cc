@@ -140,7 +140,7 @@ double ThroughputBound::CollectivesAlone(int32_t workers) const {
 
 double ThroughputBound::StepsPerSecond(int32_t workers) const {
   if (plan_.has_value()) {
-    // Of the slowest of a replica's steps, by which means of few may be less.
+    // A mean of few of a replica's steps may by chance be so much shorter.
     constexpr double kByChance = 1.05;
     Scenario scenario = scenario_;
     scenario.workers = workers;

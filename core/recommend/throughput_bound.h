@@ -27,7 +27,7 @@ class CurveCeiling {
   // interval.
   void Know(int32_t workers, double highest) { known_[workers] = highest; }
 
-  // Of a number of workers that is not known, by the others alone; infinity where none is known.
+  // Bound of a number of workers that is not known, by the others alone; infinity: none is known.
   double At(int32_t workers) const;
   // The share by which a number that was just found is above what the others allowed; 0 where it is
   // not.
@@ -56,7 +56,7 @@ class ThroughputBound {
   // REQUIRES: the program is this scenario's, with as many workers as are asked about at most where
   // they share updates.
   ThroughputBound(const JobProgram& job, const Scenario& scenario);
-  // Of a pipeline: MostStepsPerSecond, of which chance may leave a little more.
+  // Bound of a pipeline: MostStepsPerSecond, of which chance may leave a little more.
   ThroughputBound(PipelinePlan plan, const Scenario& scenario);
 
   // In the long run. A measurement may report more by chance, of the recorded steps it samples, and

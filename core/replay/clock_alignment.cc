@@ -25,7 +25,7 @@ namespace {
 // Beside a variance: of a distance from the middle of what is possible, and of one from where the
 // search starts, which alone holds what nothing else does.
 constexpr double kCentreWeight = 1e-3;
-// Likewise, of the distance between two ends of a collective that ends together.
+// Weight, likewise, of the distance between two ends of a collective that ends together.
 constexpr double kEndWeight = 1;
 constexpr double kAnchorWeight = 1e-9;
 // Nanoseconds by which a bound of the program may be violated.
@@ -172,7 +172,7 @@ class ClockFit {
     return found == orders.end() ? nullptr : &*found;
   }
 
-  // Of each node the middle between the bounds from a node that is known, the narrowest first
+  // The middle, of each node, between the bounds from a node that is known, the narrowest first
   // (Prim's tree); where one side is open, the recorded clock or the bound.
   absl::Status Guess() {
     constexpr int64_t kOpen = int64_t{1} << 60;

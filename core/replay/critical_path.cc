@@ -105,7 +105,7 @@ class BackwardWalk {
   CriticalPath& path_;
   PacedStopCheck& pace_;
   std::vector<uint8_t> seen_;
-  // Of the meeting that the path came through last: who came last, and when all others were there.
+  // Meeting that the path came through last: who came last, and when all others were there.
   int32_t slowest_ = -1;
   Instant waiting_from_;
 };

@@ -38,7 +38,7 @@ inline Span Of(const TimeByKind& times, PathKind kind) { return times[static_cas
 Span Total(const TimeByKind& times);
 
 struct WorkerShare {
-  // Of the worker's own time, from the begin to the end of its counted steps, exactly: it computes;
+  // The worker's own time, from the begin to the end of its counted steps, exactly: it computes;
   // else a server or a transfer works for it, or a collective; else it waits for other workers at a
   // meeting; else nothing.
   TimeByKind own{};

@@ -63,7 +63,7 @@ class DifferenceConstraints {
   // REQUIRES: 0 <= variables <= kMaxVariables.
   explicit DifferenceConstraints(int32_t variables);
 
-  // Of several between two variables the tightest counts, of equal ones the first. REQUIRES: above
+  // The tightest of several between two variables counts, of equal ones the first. REQUIRES: above
   // != below; most is within kMaxBound.
   void Add(int32_t above, int32_t below, int64_t most, int64_t source);
   // The tightest that was added; kUnbounded: none was.

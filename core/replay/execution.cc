@@ -166,7 +166,7 @@ class ExecutionMaker : public TraceSink {
     }
   }
 
-  // Of each step that which it began after.
+  // Event that each step began after.
   void FindBefores() {
     for (int32_t worker = 0; worker < job_.workers(); ++worker) {
       step_begins_.push_back({.at = Instant{} + options_.start_offsets[Index(worker)]});
@@ -339,7 +339,7 @@ class ExecutionMaker : public TraceSink {
     }
     if (operation.meeting >= 0 && !operation.is_gathered) return;
     bool waits = false;
-    // What the worker's own arrival stands for is told there.
+    // The operation of the worker's own arrival is told at the meeting.
     const ExecutedIndex arrived =
         operation.is_gathered
             ? execution_.meetings[Index(operation.meeting)][Index(operation.worker)].operation

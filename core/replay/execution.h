@@ -82,7 +82,7 @@ struct Execution {
 inline constexpr int64_t kMaxExecutedOperations = 5'000'000;
 inline constexpr char kExecutionTooLarge[] = "EXECUTION_TOO_LARGE";
 
-// Of every worker's first steps, `warmup` of them not counted: runs the job on the plain engine
+// Every worker's first steps, `warmup` of them not counted: runs the job on the plain engine
 // with `options`, whose fastest_path is set here; their trace, if any, is told of every step, too.
 //
 // Failure: as Simulate; INVALID_ARGUMENT, reason kExecutionTooLarge, at `workers`, over

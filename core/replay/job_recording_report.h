@@ -45,10 +45,10 @@ struct JobRecordingReport {
   double replayed_step_seconds = 0;
   // The replay with the clocks as they were read; none: they are more than two days apart.
   std::optional<double> unaligned_step_seconds;
-  // Of the replayed time: a worker has reached a collective, and waits for others.
+  // Replayed time in which a worker has reached a collective, and waits for others.
   double waiting_seconds = 0;
-  // Of the recorded time that is not replayed: between steps, and what nothing explains (below 0:
-  // the replay takes longer).
+  // Recorded time that is not replayed: between steps, and what nothing explains (below 0: the
+  // replay takes longer).
   double between_steps_seconds = 0;
   double unexplained_seconds = 0;
 

@@ -15,7 +15,7 @@ namespace stepcast {
 namespace {
 
 constexpr double kLevel = 0.95;
-// What is left of an effect when it counts as taken away.
+// Share left of an effect when it counts as taken away.
 constexpr double kNoEffect = 1e-11;
 constexpr int kMostTurns = 1000;
 // A share of all that is rounding.
@@ -60,7 +60,7 @@ struct Run {
   size_t worker_step = 0;
   bool beside = false;
   double weight = 0;  // seconds that the operation takes, in the mean
-  // What is left when what its cell and its worker's step have in common is taken away.
+  // Values less what its cell and its worker's step have in common.
   double x = 0;  // of 1 beside a collective, 0 alone
   double y = 0;  // of the logarithm of its seconds
 };
@@ -134,7 +134,7 @@ class Finder {
            operation.step >= execution_.warmup && operation.start < operation.end;
   }
 
-  // How often each cell ran either way, and each run's weight.
+  // Counts of each cell's runs either way, and each run's weight.
   void WeighRuns() {
     std::vector<double> seconds(cells_.size());
     for (const Run& run : runs_) {

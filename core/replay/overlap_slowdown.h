@@ -46,8 +46,8 @@ struct OverlapSlowdown {
 // Steps with such runs that it takes to tell an interval.
 inline constexpr int32_t kMinOverlapSteps = 5;
 
-// Of the computation of all counted steps; none: fewer than kMinOverlapSteps of them have runs that
-// tell it. Cost: O(n log n) in operations. Failure: what `stop` returns.
+// Slow-down of the computation of all counted steps; none: fewer than kMinOverlapSteps of them have
+// runs that tell it. Cost: O(n log n) in operations. Failure: what `stop` returns.
 absl::StatusOr<std::optional<OverlapSlowdown>> FindOverlapSlowdown(const Execution& execution,
                                                                    StopCheck stop);
 

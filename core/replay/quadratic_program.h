@@ -40,7 +40,7 @@ struct LinearConstraint {
   }
 };
 
-// Of the constraint with that index; at least 0.
+// Multiplier of the constraint with that index; at least 0.
 struct Multiplier {
   size_t constraint = 0;
   double value = 0;

@@ -43,11 +43,10 @@ struct RecordedJob {
   double between_steps_seconds = 0;
 };
 
-// Of workers that meet in collectives: as many go on at once as a worker had under way
-// (CollectivesAtOnce). One takes as
-// long in every step: the mean over the steps of what it took the worker that came last, which is
-// the shortest of all workers' times, on whatever clock. A clock of a worker says when that began
-// its first step, and nothing else.
+// Job of workers that meet in collectives: as many go on at once as a worker had under way
+// (CollectivesAtOnce). One takes as long in every step: the mean over the steps of what it took the
+// worker that came last, which is the shortest of all workers' times, on whatever clock. A clock of
+// a worker says when that began its first step, and nothing else.
 //
 // `clocks`: by worker. REQUIRES: the recording's profile holds it. Failure: what `stop` returns;
 // FAILED_PRECONDITION, reason COLLECTIVES_UNMATCHED, where the profile's collectives are not the
@@ -72,8 +71,8 @@ struct RecordingReplay {
   double replayed_step_seconds = 0;
   double recorded_step_seconds = 0;
   double between_steps_seconds = 0;  // of the recorded ones: see RecordedJob
-  // Of a replayed step, mean over the workers: one has reached a collective, waits for others, and
-  // has nothing else to do.
+  // Time of a replayed step, mean over the workers, in which one has reached a collective, waits
+  // for others, and has nothing else to do.
   double waiting_seconds = 0;
 
   // Above 0: the replay is faster than the recording by this share of it.

@@ -57,7 +57,7 @@ class FreedLengths : public TraceSink {
     return program_.lanes().IsJoint(program_.lane(chunk.op));
   }
 
-  // How much of it some collective runs beside.
+  // The part of it that some collective runs beside.
   Span OverlapOf(Instant begin, Instant end) const {
     Span sum{};
     Instant counted = begin;
@@ -114,7 +114,7 @@ RecordedStep WithLengths(const std::vector<Operation>& operations, const Recorde
   return step;
 }
 
-// Of the first steps; none where a single one is too large.
+// Replay of the first steps; none where a single one is too large.
 absl::StatusOr<std::optional<Execution>> ReplayOf(const RecordedJob& made, StopCheck stop) {
   absl::StatusOr<Execution> execution = Execute(made.job, OptionsToFollow(made), stop);
   if (DetailsOf(execution.status()).reason == kExecutionTooLarge) return std::nullopt;

@@ -49,7 +49,7 @@ void RefuseWhatHasNoEffect(const SimulationOptionsDraft& draft, RequestFaults& f
          " has no effect: steps_per_worker are shown");
 }
 
-// Of a recording: the job is what was recorded.
+// A recording's job is what was recorded.
 void RefuseWhatWasRecorded(const Profile& profile, const TraceDraft& draft, RequestFaults& faults) {
   if (profile.recording() == nullptr) {
     faults.Add("recording", "the profile holds no recording of several workers");
@@ -71,7 +71,7 @@ SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
                             .warmup_steps = 0,
                             .replications = 1};
   options.seed = draft.seed.value_or(options.seed);
-  // As the first steps of any job: together, unless said otherwise.
+  // Starts are those of the first steps of any job: together, unless said otherwise.
   options.start = draft.start.value_or(Start::kSimultaneous);
   return options;
 }
@@ -87,7 +87,7 @@ int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t ste
     return MostPipelineEvents(scenario.pipeline->layout, columns, steps_per_worker) +
            columns * static_cast<int64_t>(profile.operations().size()) * steps_per_worker;
   }
-  // Of large jobs more than an int64 holds.
+  // Events of large jobs may be more than an int64 holds.
   constexpr double kMost = 9e18;
   const StepBound bound = StepBoundOf(profile, scenario);
   return static_cast<int64_t>(

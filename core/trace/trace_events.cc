@@ -66,8 +66,8 @@ bool Within(char c, uint8_t least, uint8_t most) {
   return static_cast<uint8_t>(c) >= least && static_cast<uint8_t>(c) <= most;
 }
 
-// Of the well-formed sequence that `text` begins with (Unicode 15, table 3-7); 0 where it begins
-// with none. REQUIRES: !text.empty().
+// Length of the well-formed sequence that `text` begins with (Unicode 15, table 3-7); 0 where it
+// begins with none. REQUIRES: !text.empty().
 size_t SequenceLength(std::string_view text) {
   const auto lead = static_cast<uint8_t>(text[0]);
   if (lead < 0x80) return 1;

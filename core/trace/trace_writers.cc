@@ -112,7 +112,7 @@ void PerfettoWriter::Begin() {
 void PerfettoWriter::OnStep(std::span<const ChunkRecord> chunks) {
   const ChunkRecord& any = chunks.front();
   if (any.step >= subject_.steps_per_worker || !status().ok()) return;
-  // What waits for nothing begins with the step, and its last operation ends it.
+  // Operations that wait for nothing begin with the step, and its last operation ends it.
   Instant begin = any.start;
   Instant end = any.end;
   for (const ChunkRecord& chunk : chunks) {
@@ -235,7 +235,7 @@ void PerfettoWriter::AppendCollectiveArgs(const ChunkRecord& chunk) {
 }
 
 void PerfettoWriter::AppendComputationArgs(const ChunkRecord& chunk) {
-  // How much of it was slowed down beside collectives is not known here.
+  // The part that was slowed down beside collectives is not known here.
   if (subject_.scenario.slows_computation()) return;
   const bool is_scaled =
       subject_.graph.lanes().IsCompute(subject_.graph.lane(chunk.op)) && !compute_speed_.empty();

@@ -194,7 +194,7 @@ LayerId ArchitectureBuilder::Attention(const std::string& name, const std::vecto
                                        int64_t channels, int64_t heads) {
   const int64_t tokens = ShapeOf(from.front()).height;
   const Shape weights{.height = tokens, .width = tokens, .channels = heads};
-  // Of each score over a head's channels, and of each output over the positions: the same.
+  // Flops of each score over a head's channels, and of each output over the positions: the same.
   const double product = 2 * Count(tokens) * Count(tokens) * Count(channels);
   const LayerId scores =
       Add({.name = name + ".scores", .output = weights, .forward_flops = product}, from,

@@ -59,7 +59,7 @@ inline constexpr Window kFive{.height = 5, .width = 5};
 
 // Arithmetic, for one example. Convolution, dense and the products of attention: a multiplication
 // and an addition for each weight and output position, also where a weight sees one channel alone.
-// Of what is cheap, operations per output element: ReLU and addition 1; batch and layer
+// Cheap layers, in operations per output element: ReLU and addition 1; batch and layer
 // normalisation 7 (mean 1, variance 3, subtract, scale, offset); response normalisation 10
 // (squares, sum of five, power, division); GELU 9 (the form with a hyperbolic tangent, which counts
 // as 1); softmax with the scaling of scores 6; a pool reads its window; embeddings add up their

@@ -310,7 +310,7 @@ Architecture InceptionV3() { return InceptionBuilder().Build(); }
 
 namespace {
 
-// Of both transformers.
+// Sizes of both transformers.
 constexpr int kLayers = 12;
 constexpr int64_t kHidden = 768;
 constexpr int64_t kFeedForward = 3072;

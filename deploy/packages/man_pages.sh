@@ -21,7 +21,7 @@ page() {
   version="$(help "$1" --version)"
   # The first line of help says it, to its first full stop.
   about="$(help "$@" | sed -n '1{s/[.:] .*//;s/\.$//;p}')"
-  # As a shell reads it: help2man runs it by one.
+  # The command as a shell reads it: help2man runs it by one.
   env -i PATH=/usr/bin:/bin HOME='~' ${SOURCE_DATE_EPOCH:+"SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH"} \
     help2man --no-info --help-option="$(flag "$@")" --section="$section" --name="$about" --source="$version" --version-string="$name ${version##* }" \
     --include=<(printf '[SEE ALSO]\n%s\n' "$see_also") "$*" |

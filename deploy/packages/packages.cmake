@@ -1,6 +1,6 @@
 # Debian packages, by CPack: `./dev package`. README.md of this folder says what is in them and why.
 #
-# What only packages have is no part of `cmake --install` (EXCLUDE_FROM_ALL), and the target stepcast_package_files, which makes the pages of the manual
+# Files that only packages have are no part of `cmake --install` (EXCLUDE_FROM_ALL), and the target stepcast_package_files, which makes the pages of the manual
 # and the completion, is no part of `all`.
 
 include(${CMAKE_CURRENT_LIST_DIR}/version.cmake)
@@ -66,7 +66,7 @@ stepcast_package_install(
   ${PROJECT_SOURCE_DIR}/deploy/prometheus/alerting.rules.yml ${PROJECT_SOURCE_DIR}/deploy/grafana/stepcast.json)
 
 if(STEPCAST_SLURM_PLUGIN)
-  # Where Debian's slurmctld looks.
+  # Folder in which Debian's slurmctld looks.
   install(TARGETS stepcast_job_submit LIBRARY DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm COMPONENT slurm EXCLUDE_FROM_ALL)
   stepcast_package_install(slurm /etc/slurm ${PROJECT_SOURCE_DIR}/deploy/slurm/stepcast.yaml)
   stepcast_package_install(slurm share/doc/stepcast-slurm ${PROJECT_SOURCE_DIR}/deploy/slurm/README.md)

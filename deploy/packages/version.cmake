@@ -4,7 +4,7 @@
 # 0.1.0 at the tag v0.1.0; before it 0.1.0~git<time>.<commit>, after it 0.1.0+git<time>.<commit>, so that each is an upgrade of those before. What is not
 # committed adds .dirty.
 #
-# As a script it writes a header with the version, and leaves one that says the same untouched:
+# Run as a script it writes a header with the version, and leaves one that says the same untouched:
 #   cmake -D SOURCE=DIR -D VERSION=0.1.0 -D HEADER=FILE [-D TEXT=VERSION_TO_TELL] -P version.cmake
 function(stepcast_package_version source version)
   # The time of a commit is written in UTC.

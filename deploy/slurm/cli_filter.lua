@@ -62,7 +62,7 @@ local function workers_of(options)
   end
   local tasks = tonumber(options["ntasks-per-node"]) or 1
   if gpus > 0 then return gpus end
-  -- What is not given is below zero there.
+  -- Options that are not given are below zero there.
   return tasks > 0 and tasks or 1
 end
 
@@ -84,7 +84,7 @@ local function command_of(comment, profile, nodes, per_node)
   local function asked(...)
     local words = {"stepcast", "recommend", "profiles/" .. name, "--timeout", TIMEOUT, ...}
     for _, flag in ipairs(flags) do words[#words + 1] = flag end
-    -- Of a deadline, the least worker hours.
+    -- The least worker hours, of a deadline.
     if (fields.objective or ""):match("^deadline") and not node_hour then worker_hour = worker_hour or "1" end
     for flag, value in pairs({["--examples"] = fields.examples, ["--worker-hour"] = worker_hour, ["--node-hour"] = node_hour}) do
       words[#words + 1] = flag

@@ -23,8 +23,8 @@
 #include "deploy/slurm/submission.h"
 #include "stepcast/adviser.h"
 
-// Of the process that loads this. Weak: where one is missing the plugin can be loaded, and does
-// without.
+// Functions of the process that loads this. Weak: where one is missing the plugin can be loaded,
+// and does without.
 extern "C" {
 [[gnu::weak]] char* slurm_xstrdup(const char* text);
 [[gnu::weak]] void slurm_xfree(void** text);

@@ -47,7 +47,7 @@ struct Settings {
 // A function that reads a file: of certificates, a key or a token.
 using FileReader = absl::FunctionRef<absl::StatusOr<std::string>(const std::string& path)>;
 
-// Of the file's text. Calls `read` for each file that it names.
+// Settings in the file's text. Calls `read` for each file that it names.
 absl::StatusOr<Settings> ParseSettings(const std::string& text, FileReader read);
 
 absl::StatusOr<Settings> ReadSettings(const std::string& path);

@@ -29,7 +29,7 @@ namespace stepcast::server {
 namespace {
 
 constexpr char kFolder[] = "/report/profiles/";
-// What the server takes as a call's metadata, all together.
+// Bytes that the server takes as a call's metadata, all together.
 constexpr size_t kMaxCredentialBytes = 4096;
 
 // The status that the service meant, with its reason, faults and delay.
@@ -193,7 +193,7 @@ HttpReply Refusal(const absl::Status& status) {
   return reply;
 }
 
-// What gRPC takes as metadata; anything else it would take for a fault of this program.
+// Credentials that gRPC takes as metadata; any others it would take for a fault of this program.
 absl::Status CheckCredentials(const std::vector<std::string>& authorizations) {
   for (const std::string& authorization : authorizations) {
     const bool is_plain = std::all_of(authorization.begin(), authorization.end(),

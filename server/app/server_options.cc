@@ -152,7 +152,7 @@ void AddOperations(CLI::App& app, OperationOptions& options) {
            "Calls that wait for operations at one time");
 }
 
-// Those that bound what the engine can compute with can only be lowered.
+// Limits that bound what the engine can compute with can only be lowered.
 void AddProfileLimits(CLI::App& app, ProfileLimits& limits) {
   AddRange(app, "--max-operations", limits.max_operations, int64_t{1}, kMaxIndex,
            "Operations of a profile");

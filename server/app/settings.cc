@@ -28,7 +28,7 @@ namespace {
 
 constexpr char kReason[] = "CONFIG_INVALID";
 
-// As editors count lines.
+// Line as editors count them.
 std::string PlaceOf(const std::string& path, const YAML::Mark& mark) {
   return absl::StrCat(path, ":", mark.line + 1);
 }
@@ -129,7 +129,7 @@ absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App
   if (const char* config = std::getenv(kConfigVariable); config != nullptr) typed.config = config;
   Wishes wishes;
   CLI::App flags;
-  // As text: what a setting takes, Apply finds out, for all layers alike.
+  // Text: what a setting takes, Apply finds out, for all layers alike.
   std::deque<std::pair<CLI::Option*, std::string>> texts;
   for (const CLI::Option* option : table.get_options()) {
     if (option->get_envname().empty()) continue;
@@ -163,7 +163,7 @@ namespace {
 constexpr char kPrefix[] = "STEPCAST_";
 constexpr char kHidden[] = "(set)";
 
-// Those the command-line client reads, which may stand beside the server's, and the file's own.
+// Variables that the command-line client reads, which may stand beside the server's and the file's.
 const std::set<std::string, std::less<>>& OtherVariables() {
   static const auto& names = *new std::set<std::string, std::less<>>{
       "STEPCAST_CONFIG", "STEPCAST_SERVER", "STEPCAST_TLS_CA", "STEPCAST_TOKEN_FILE"};

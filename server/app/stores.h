@@ -22,7 +22,7 @@ namespace stepcast::server {
 struct Stores {
   // DISK_FULL while writes are refused for want of room on the disk.
   absl::Status CheckRoom() const;
-  // Of the disk below the stores; none where that is not known here.
+  // Space of the disk below the stores; none where that is not known here.
   std::optional<DiskSpace> Space() const;
 
   std::unique_ptr<SqliteDatabase> database;    // null without one

@@ -535,7 +535,7 @@ FitCollectivesCall FromWire(const v1::FitCollectivesRequest& wire) {
 
 namespace {
 
-// Of a constant that was fitted, of collectives or of contention.
+// Interval of a constant that was fitted, of collectives or of contention.
 template <typename Fitted>
 v1::ConfidenceInterval WireInterval(const Fitted& fitted, double level) {
   return ToWire(Interval{.lower = fitted.lower, .upper = fitted.upper, .level = level});

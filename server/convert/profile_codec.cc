@@ -82,7 +82,7 @@ absl::Status ParseText(std::string_view bytes, v1::Profile& message) {
   return Malformed("proto text form: ", error.text());
 }
 
-// Of bytes that are not a profile: what they look like, where that is told.
+// Error about bytes that are not a profile: what they look like, where that is told.
 absl::Status SayWhatItLooksLike(const absl::Status& malformed, FileKind kind) {
   if (malformed.ok() || kind == FileKind::kProfileJson || kind == FileKind::kProfileText ||
       kind == FileKind::kBinary)

@@ -14,7 +14,7 @@
 
 namespace stepcast::server {
 
-// Of a content that parses but was altered, the digest differs; that is the store's to notice.
+// The digest of a content that parses but was altered differs; that is the store's to notice.
 struct EncodedProfile {
   std::string content;
   std::string digest;  // SHA-256 (hex) of the content without display name and labels

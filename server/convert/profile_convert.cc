@@ -274,7 +274,7 @@ v1::Profile ToWire(const ProfileAnswer& answer) {
 
 namespace {
 
-// Of any of the messages that store a profile under an id, whose three fields are the same.
+// Placement by any message that stores a profile under an id, whose three fields are the same.
 template <typename Message>
 ProfilePlacement PlacementOf(const Message& wire) {
   return {.profile_id = wire.profile_id(),
@@ -282,7 +282,7 @@ ProfilePlacement PlacementOf(const Message& wire) {
           .validate_only = wire.validate_only()};
 }
 
-// Of those headers that may also replace one.
+// Placement by those headers that may also replace one.
 template <typename Header>
 ProfilePlacement ReplacingPlacementOf(const Header& wire) {
   ProfilePlacement placement = PlacementOf(wire);
@@ -342,7 +342,7 @@ std::vector<std::string> FieldsOf(const google::protobuf::FieldMask& mask, Fault
   return fields;
 }
 
-// Of the options of a format that has one step or none, whose four fields are the same.
+// Variation by the options of a format that has one step or none, whose four fields are the same.
 template <typename Message>
 StepVariationDraft VariationOf(const Message& wire) {
   StepVariationDraft variation;
@@ -363,7 +363,7 @@ LayerProfileOptions LayerOptionsOf(const v1::LayerProfileOptions& wire) {
   return options;
 }
 
-// Of the options of a recording, whose first fields are the same.
+// Options of a recording, whose first fields are the same.
 template <typename Message>
 RecordingOptions RecordingOptionsOf(const Message& wire) {
   return {.model = wire.model(),

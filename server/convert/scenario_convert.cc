@@ -305,7 +305,7 @@ SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::st
 
 v1::SimulationOptions ToWire(const SimulationOptions& options) {
   v1::SimulationOptions wire;
-  // What was not asked for, and must not or need not be to get the same answer again, is left out.
+  // Options that nobody asked for, nor has to ask for to get the same answer, are left out.
   if (options.horizon == Horizon::kSteadyState) {
     if (!options.automatic_steps) wire.set_steps_per_worker(options.steps_per_worker);
     if (!options.automatic_warmup) wire.set_warmup_steps(options.warmup_steps);

@@ -28,8 +28,8 @@ google::rpc::ErrorInfo MakeErrorInfo(const absl::Status& status, const ErrorDeta
   return info;
 }
 
-// As PackFrom, but that equal messages have equal bytes: a map has no order of its own, and errors
-// are parts of replies that are compared.
+// PackFrom, but equal messages have equal bytes: a map has no order of its own, and errors are
+// parts of replies that are compared.
 void Pack(const google::rpc::ErrorInfo& info, google::protobuf::Any& any) {
   any.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
   any.set_value(DeterministicBytes(info));

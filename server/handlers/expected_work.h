@@ -4,7 +4,7 @@
 // Rough: the runs that tell whether a prediction is steady come on top, and so does a search over
 // orders; runs that are recalled, a precision that is reached early and choices that need not be
 // tried make it less.
-// What a unit of it takes is learned (CostModel).
+// The time of a unit of it is learned (CostModel).
 // Threads: pure functions of their arguments.
 #pragma once
 
@@ -92,10 +92,10 @@ absl::Status SayWhatWasAsked(const absl::Status& status, const ExpectedWork& wor
 // The progress of a computation, and the error for whoever gave up on it: what was asked, how long
 // it would take here, and what to do.
 //
-// What is done is counted twice: in operations, by the runs that have ended, and in pieces of
+// Work that is done is counted twice: in operations, by the runs that have ended, and in pieces of
 // kStopCheckInterval units, by the questions whether to go on, of which the fast engines ask one in
-// up to eight times as many operations.
-// The larger number counts, so early on the time may be overestimated.
+// up to eight times as many operations. The larger number counts, so early on the time may be
+// overestimated.
 // Threads: safe.
 class WorkProgress {
  public:
@@ -107,8 +107,8 @@ class WorkProgress {
   // Operations, so far.
   int64_t done() const;
   int64_t expected() const { return static_cast<int64_t>(work_.operations); }
-  // As SayWhatWasAsked; with `simulated_operations`, `elapsed_seconds` and `expected_seconds` of
-  // all that was asked, once something is done.
+  // Error of SayWhatWasAsked; with `simulated_operations`, `elapsed_seconds` and `expected_seconds`
+  // of all that was asked, once something is done.
   absl::Status Explain(const absl::Status& status) const;
 
  private:

@@ -21,7 +21,7 @@ namespace stepcast::server {
 
 namespace {
 
-// Of several recordings, before the place of one of them.
+// Field of several recordings, before the place of one of them.
 constexpr char kAtRecordings[] = "recordings";
 
 bool IsAtBytes(const std::string& field) {
@@ -77,8 +77,8 @@ bool MayBe(const ImportProfileCall& call, FileKind kind) {
   return kind == FileKind::kBinary;
 }
 
-// Of bytes that could not be read, those whose faults `is_of_them` knows: that no reader takes such
-// a file, or what kind it looks like, if that is another than was said, and which are read.
+// Error about bytes that could not be read, whose faults `is_of_them` knows: that no reader takes
+// such a file, or what kind it looks like, if that is another than was said, and which are read.
 template <typename IsOfThem>
 absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileCall& call,
                                 KindSource& source, const IsOfThem& is_of_them) {
@@ -97,7 +97,7 @@ absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileC
         .append(looks)
         .append("; ")
         .append(kReadableFormats);
-    // What is wrong with all else follows from that.
+    // Faults of all else follow from that.
     std::rotate(details.faults.begin(), of_bytes, of_bytes + 1);
   } else {
     const std::string field =

@@ -47,8 +47,7 @@ constexpr char kSecondOfMemory[] = "memory.second_";
 // The content of an answer that depends on its request alone.
 constexpr char kNoProfile[] = "-";
 
-// Of jobs of one request whose profiles are not there; each look for others costs a page of the
-// store.
+// Jobs of one request whose profiles are not there; each look for others costs a page of the store.
 constexpr int kMaxJobsWithSimilar = 4;
 
 // The request's own budget is one of its options under another name; the shorter one counts.

@@ -125,7 +125,7 @@ class Computation {
   Run run_;
 };
 
-// As Computation, for a trace, whose pieces go to a sink, which may block.
+// Computation of a trace, whose pieces go to a sink, which may block.
 struct TraceComputation {
   ExpectedWork work;
   absl::AnyInvocable<absl::StatusOr<GenerateTraceAnswer>(TextSink, StopCheck) &&> run;
@@ -173,7 +173,7 @@ class PredictionHandler {
   // About no profile, and nothing is simulated.
   absl::StatusOr<Computation<FitParsingOverheadAnswer>> FitParsingOverhead(
       const FitParsingOverheadCall& call) const;
-  // Likewise.
+  // About no profile, and nothing is simulated.
   absl::StatusOr<Computation<FitCollectivesAnswer>> FitCollectives(FitCollectivesCall call) const;
   absl::StatusOr<Computation<FitContentionAnswer>> FitContention(FitContentionCall call) const;
   absl::StatusOr<Computation<RecommendLayoutAnswer>> RecommendLayout(

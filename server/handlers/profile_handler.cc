@@ -49,14 +49,14 @@ std::string OwnNameOf(const ImportProfileCall& call) {
   return name;
 }
 
-// Of the two ids that a profile may have by default: between looking and storing another took the
-// first, or the request that is repeated chose before that was so.
+// The other one of two ids that a profile may have by default: between looking and storing another
+// took the first, or the request that is repeated chose before that was so.
 bool WentToAnotherId(const absl::Status& put) {
   const std::string reason = DetailsOf(put).reason;
   return reason == "PROFILE_EXISTS" || reason == "REQUEST_ID_REUSED";
 }
 
-// Of an upload that is no profile; where it may be one, what is wrong with it says more.
+// Error about an upload that is no profile; where it may be one, what is wrong says more.
 absl::Status SayWhatItLooksLike(const absl::Status& malformed, const std::string& bytes) {
   const FileKind kind = KindOf(std::string_view(bytes).substr(0, kKindBytes));
   if (kind == FileKind::kProfileJson || kind == FileKind::kProfileText ||

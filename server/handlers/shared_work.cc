@@ -182,8 +182,8 @@ class SharedWork::Loop {
     never.WaitFor(mutex, kPoll);
   }
 
-  // What is left, in order: found in the memory where another replica has made it. After a failure
-  // only what stands before it, so that the first that fails is known.
+  // The parts that are left, in order: found in the memory where another replica has made them.
+  // After a failure only what stands before it, so that the first that fails is known.
   void MakeRest() {
     const size_t end = std::min(done_.size(), failed_);
     Make(0, end);

@@ -66,7 +66,7 @@ class SharedWork final : public Executor, public RunMemory {
   void Record(const std::string& key, const std::shared_ptr<const std::string>& bytes);
   void StartRecording() const;
   void StopRecording() const;
-  // Of others' runs that no part of the loop asked for.
+  // Runs of others that no part of the loop asked for.
   void ForgetForeign() const;
   // All runs that were found or kept since, or since they were taken last.
   std::string TakeRecorded() const;

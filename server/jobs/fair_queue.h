@@ -27,7 +27,7 @@ class FairQueue {
  public:
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  // Of all entries.
+  // Sum over all entries.
   double cost() const { return size_ == 0 ? 0 : cost_; }
   // Entries of the client.
   size_t SizeOf(const std::string& client) const {

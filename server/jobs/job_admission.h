@@ -73,8 +73,7 @@ absl::Status CheckDeadline(const JobTicket& ticket, const PoolLoad& load);
 // average.
 //
 // Work has a size, in any unit, and a kind.
-// What is learned is the time of a unit: of each kind, and of each group of kinds for those not yet
-// seen.
+// The time of a unit is learned: of each kind, and of each group of kinds for those not yet seen.
 // A new observation counts a quarter, so a few are enough to follow a machine that has become
 // slower.
 // Remembers the latest kMaxKinds kinds.

@@ -209,7 +209,7 @@ class JobPool::State {
   }
 
   // Moves from `next` only if it is taken, so that a refused one is destroyed outside the lock.
-  // What had to go for it is to be told outside, too.
+  // Jobs that had to go for it are to be told outside, too.
   absl::Status Enqueue(Waiting& next, size_t& queue_length, std::vector<Waiting>& displaced) {
     const int64_t now_ns = clock_.MonotonicNs();
     bool displaces = false;
@@ -368,7 +368,7 @@ absl::Status JobPool::Submit(JobTicket ticket, Job job, IsAbandoned is_abandoned
 }
 
 absl::Status JobPool::Submit(Helper job) {
-  // Of one client, so none takes another's place.
+  // Helpers are of one client, so none takes another's place.
   return Submit({}, [job = std::move(job)](const absl::Status& status) mutable {
     if (status.ok()) std::move(job)();
   });

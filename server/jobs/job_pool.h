@@ -2,7 +2,7 @@
 //
 // A job is called exactly once: with OK to run, or, while it waits, with the reason why it never
 // will. Clients take turns (FairQueue); jobs of one client are started in the order of submission.
-// What the queue cannot take is refused at once, never blocked on; jobs whose callers have gone
+// Jobs that it cannot take are refused at once, never blocked on; jobs whose callers have gone
 // make room first. In a full queue a client with few jobs waiting takes the place of the newest one
 // of the client with the most. What only makes another job faster is a helper: it has the processor
 // of a thread that would idle, and a thread of its own, so that no job ever waits for one. Threads:
@@ -81,7 +81,7 @@ class JobPool {
   bool HasIdle() const;
   // True if jobs and helpers together are more than `threads`: a helper that can end early should.
   bool IsCrowded() const;
-  // As those of the options, for jobs that come from now on.
+  // Limits like those of the options, for jobs that come from now on.
   void SetLimits(size_t queue_max, double queue_seconds_max);
   // The jobs that wait and run, the oldest first.
   std::vector<JobListing> List() const;

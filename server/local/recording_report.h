@@ -15,7 +15,7 @@
 
 namespace stepcast::server {
 
-// Of one worker's step, in seconds; core/predict/replay_check.h says what they mean.
+// Times of one worker's step, in seconds; core/predict/replay_check.h says what they mean.
 struct ReplayReport {
   double recorded_step_seconds = 0;
   double replayed_step_seconds = 0;
@@ -112,7 +112,7 @@ struct BucketRuleReport {
   LimitReport cap;    // of every other
 };
 
-// Of a job whose workers meet in collectives.
+// Report on a job whose workers meet in collectives.
 struct AllReduceReport {
   StepShares shares;
   bool knows_host = false;            // the profile says for how long its device waits

@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 17> kCodeNames{
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-// Of a canonical code's number; "Unknown" for any other.
+// Name of a canonical code's number; "Unknown" for any other.
 constexpr std::string_view CodeName(int code) {
   return code >= 0 && code < static_cast<int>(kCodeNames.size())
              ? kCodeNames[static_cast<size_t>(code)]
@@ -95,7 +95,7 @@ class RejectionMetrics {
   // The registry must outlive it.
   explicit RejectionMetrics(prometheus::Registry& registry);
 
-  // Of any call that failed, once: the reason in its error.
+  // Calls that failed, each once: the reason in its error.
   void OnFailure(std::string_view reason);
 
  private:

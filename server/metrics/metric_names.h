@@ -1,7 +1,7 @@
 // The name of every metric of the server. Names and labels are an interface: dashboards and alerts
 // depend on them.
 //
-// Those of gRPC are go-grpc-prometheus's, those of the process are the Prometheus client
+// Names of gRPC's are go-grpc-prometheus's, those of the process are the Prometheus client
 // libraries', so that public dashboards work.
 #pragma once
 

@@ -323,7 +323,7 @@ void OperationRunner::End(const AttemptPointer& attempt) {
 
 void OperationRunner::Expire(int64_t now_ns) {
   next_expiry_ns_ = now_ns + options_.expire_every_ns;
-  // What is not deleted now is the next time.
+  // Operations that are not deleted now are the next time.
   environment_.store.Expire().status().IgnoreError();
 }
 

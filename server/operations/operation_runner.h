@@ -172,7 +172,7 @@ class OperationRunner {
   void StopAll();
   void TakeWhatFits(int64_t now_ns);
   bool MayTake(int64_t now_ns);
-  // Of those that this replica has, or helps with.
+  // Operations that this replica has, or helps with.
   int Count(bool helps) const;
   // False: there is none.
   bool TakeOne(int64_t now_ns);

@@ -1,7 +1,7 @@
 # D3, which draws the report's plots: fetched while configuring, and held to npm's integrity hash. Sets STEPCAST_D3_FOLDER to a folder with `d3.min.js` and `LICENSE`,
 # or to nothing where it could not be had: the build is then one without the report.
 set(STEPCAST_D3_VERSION 7.9.2)
-# What registry.npmjs.org says as dist.integrity, in hexadecimal digits instead of base64.
+# Hash that registry.npmjs.org tells as dist.integrity, in hexadecimal digits instead of base64.
 set(stepcast_d3_sha512
     64a6ff98e34f54acda3b952571673037c6d2e1ecef41a62ef9bb28bbe5e034005d182f34d24c07eb9d400d36db4f130f1d6d77525bdb41a7dd989403935c3b32)
 set(STEPCAST_D3_ARCHIVE "" CACHE FILEPATH "d3-${STEPCAST_D3_VERSION}.tgz of npm, for a machine without network; default: fetched")

@@ -25,7 +25,7 @@ using nlohmann::ordered_json;
 // A coarser look, where each count costs a simulation of its own.
 constexpr size_t kFewCounts = 6;
 constexpr int kShownTransfers = 20;
-// Of the throughput over time of each prediction, and of all (PredictThroughputRequest).
+// Points of the throughput over time of each prediction, and of all (PredictThroughputRequest).
 constexpr int32_t kSeriesPoints = 40;
 constexpr int32_t kMostPoints = 20'000;
 // Steps that a timeline is chosen from, as far as so many operations of all workers go.
@@ -43,7 +43,7 @@ bool IsAllReduce(const v1::Prediction& prediction) {
   return prediction.scenario().has_all_reduce();
 }
 
-// What a scenario holds of each operation would be there once a prediction.
+// Fields that a scenario has for each operation would be there once a prediction.
 void TrimScenario(v1::Scenario& scenario) {
   if (scenario.has_parameter_servers())
     scenario.mutable_parameter_servers()->clear_transfer_priorities();
@@ -93,7 +93,7 @@ class Collector {
       workers_ = counts_.back();
       step_seconds_ = MeanStepSeconds(*prediction_.predictions().rbegin());
     }
-    // What else there is of pipelines are layouts.
+    // Layouts are all else there is of pipelines.
     if (!HasPipeline()) {
       if (IsAllReduce(prediction_.predictions(0))) {
         CollectTuning();
@@ -215,7 +215,7 @@ class Collector {
     data_["recommendation"] = JsonOf(*reply);
   }
 
-  // What the recommendation chose, for questions about one number of workers.
+  // The recommended choice, for questions about one number of workers.
   void SetChosen(v1::Scenario& scenario) const {
     scenario.set_workers(workers_);
     SetServers(scenario);
@@ -331,7 +331,7 @@ class Collector {
     SetChosen(*request.mutable_scenario());
     absl::StatusOr<v1::DiagnoseJobResponse> reply = source_.DiagnoseJob(request);
     if (!reply.ok()) return Miss("diagnosis", reply.status());
-    // Of a recording of several workers: of as many, as it is by itself. Only this reply says.
+    // A recording's number of workers is asked about, as it is by itself. Only this reply says it.
     const int recorded = reply->recording().report().workers_size();
     if (recorded > 0 && recorded != workers_) {
       request.mutable_scenario()->set_workers(recorded);
@@ -348,7 +348,7 @@ class Collector {
 
   bool HasPipeline() const { return prediction_.predictions(0).scenario().pipeline().stages() > 0; }
 
-  // What a trace shows of a step: each operation of every worker, or each computation of a few
+  // Operations that a trace shows of a step: each one of every worker, or each computation of a few
   // replicas, its transfer and the arrow.
   int64_t TracedOfStep() const {
     if (!HasPipeline()) return operations_ * workers_;
@@ -367,7 +367,7 @@ class Collector {
     request.mutable_options()->set_steps_per_worker(static_cast<int32_t>(steps));
     if (subject_.question.options().has_seed())
       request.mutable_options()->set_seed(subject_.question.options().seed());
-    // As in the steady state that is predicted.
+    // Start of the steady state that is predicted.
     if (!IsAllReduce(prediction_.predictions(0)))
       request.mutable_options()->set_start(v1::SimulationOptions::STAGGERED);
     StepTrace trace;

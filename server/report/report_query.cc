@@ -27,7 +27,7 @@ constexpr size_t kMaxIdBytes = 63;
 
 absl::string_view AbslOf(std::string_view text) { return {text.data(), text.size()}; }
 
-// As far as a path can tell; the service says whether there is one.
+// Form of an id, as far as a path can tell; the service says whether there is one.
 bool MayBeId(std::string_view id) {
   const auto is_of_ids = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';

@@ -89,7 +89,7 @@ absl::Status StepTrace::TakeEvent() {
     return absl::OkStatus();
   }
   if (TextAt(event, "ph") != "X") return absl::OkStatus();
-  // Of a pipeline's device the part of a micro-batch.
+  // The part of a micro-batch, on a pipeline's device.
   const std::string part = TextAt(args, "part");
   const std::string kind = part.empty() ? TextAt(event, "cat") : part;
   const double start = NumberAt(event, "ts");

@@ -34,7 +34,7 @@ absl::Status Unauthenticated(const char* reason, const char* why) {
                    {.reason = reason, .metadata = {{"scheme", "Bearer"}}});
 }
 
-// Those in the certificate that the caller has proved to own: alternative names, then the common
+// Names in the certificate that the caller has proved to own: alternative names, then the common
 // name.
 std::vector<std::string> CertificateNames(const grpc::CallbackServerContext& context) {
   std::vector<std::string> names;

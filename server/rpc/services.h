@@ -51,7 +51,7 @@ std::unique_ptr<grpc::Service> MakeJobService(const OperationEnvironment& enviro
 // them. Borrows the environment.
 std::unique_ptr<grpc::Service> MakeOperationsService(const OperationEnvironment& environment);
 
-// As LogLevel of the contract, whose numbers these are.
+// The contract's LogLevel, whose numbers these are.
 enum class WireLogLevel : int8_t {
   kUnspecified = 0,
   kDebug = 1,

@@ -94,7 +94,7 @@ class SharedAnswers {
 
   explicit SharedAnswers(const CallEnvironment& environment);
 
-  // Of a request whose profiles have been replaced by `content`, what they hold.
+  // Key of a request whose profiles have been replaced by `content`, what they hold.
   static std::string KeyOf(std::string_view method, std::string_view content,
                            const google::protobuf::MessageLite& request);
 

@@ -235,7 +235,7 @@ absl::Status SpooledImport::Add(const Request::Header& header, const Request& re
   Spool& spool = to_graph ? graph_ : recordings_.back().spool;
   const auto size = static_cast<int64_t>(bytes.size());
   if (absl::Status status = CheckSize(header, field, Size() + size); !status.ok()) return status;
-  // What goes on to the file passes through memory as one message, which has a limit of its own.
+  // Bytes that go on to the file pass through memory as one message, which has a limit of its own.
   if (spool.in_memory()) {
     if (absl::Status admitted = share.Add(size); !admitted.ok()) return admitted;
   }

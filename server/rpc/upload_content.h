@@ -104,7 +104,7 @@ class SpooledImport {
   // A spool's bytes, decompressed where they are compressed.
   class Gunzipped;
 
-  // Of so many bytes, recording and graph together.
+  // Check of so many bytes, recording and graph together.
   absl::Status CheckSize(const Request::Header& header, const char* field, int64_t size) const;
 
   struct NamedSpool {
@@ -115,7 +115,7 @@ class SpooledImport {
   };
 
   absl::Status Begin(const Request::Recording& recording);
-  // Of all spools, graph and recordings together.
+  // Sum over all spools, graph and recordings together.
   int64_t Size() const;
   int64_t SizeInMemory() const;
 

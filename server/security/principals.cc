@@ -253,7 +253,7 @@ absl::StatusOr<Principals> Principals::Parse(const std::string& text) {
   try {
     return Reader().Read(YAML::Load(text));
   } catch (const YAML::Exception& exception) {
-    // What it quotes of the text comes after a colon.
+    // Quotes of the text come after a colon.
     const std::string why = exception.msg.substr(0, exception.msg.find(':'));
     return FaultsError(kReason,
                        {{.field = absl::StrCat(exception.mark.line + 1), .description = why}});

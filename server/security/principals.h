@@ -62,7 +62,7 @@ using TokenDigest = std::array<uint8_t, 32>;
 
 TokenDigest DigestOf(std::string_view token);
 
-// Of 64 hexadecimal digits; none for anything else.
+// Digest in 64 hexadecimal digits; none for anything else.
 std::optional<TokenDigest> ParseDigest(std::string_view hex);
 
 // In a time that does not depend on where they differ.

@@ -70,7 +70,7 @@ struct DiskSpace {
   int64_t total_bytes = 0;
 };
 
-// Of the file system that the directory is on; none where the system does not say.
+// Space of the file system that the directory is on; none where the system does not say.
 std::optional<DiskSpace> SpaceOf(const std::string& directory);
 
 // True of the system's error numbers that mean that the disk, or the share of it, is used up.
@@ -97,7 +97,7 @@ class DiskReserve {
   static constexpr int64_t kMinBytes = int64_t{256} << 10;
   static constexpr int64_t kMaxBytes = int64_t{16} << 20;
 
-  // Of a file of this name in the directory, which may be there already.
+  // Reserve in a file of this name in the directory, which may be there already.
   DiskReserve(const std::string& directory, const std::string& name);
 
   // Takes the room, unless it is taken or as much again would not be left beside it.

@@ -119,7 +119,7 @@ enum class HeartbeatAnswer : uint8_t {
   kLost,       // done, deleted, or another's
 };
 
-// Of operations that are simulated.
+// Progress of operations that are simulated.
 struct OperationProgress {
   int64_t done = 0;
   int64_t expected = 0;  // in all; 0: not known

@@ -53,7 +53,7 @@ class PostgresOperationStore final : public OperationStore {
   absl::StatusOr<std::optional<ClaimedOperation>> ClaimOn(PostgresConnection& connection,
                                                           const OperationClaim& claim) const;
   absl::Status DeleteOn(PostgresConnection& connection, const std::string& id) const;
-  // As in SqliteOperationStore; `change` is given the database's time, too.
+  // The same as SqliteOperationStore's; `change` is given the database's time, too.
   template <typename Change>
   absl::StatusOr<OperationRecord> Update(const std::string& id, Change change);
 

@@ -53,7 +53,7 @@ ProfileSummary SummaryAt(const PostgresResult& result, int row) {
   summary.size_bytes = result.Integer(row, 12);
   summary.create_time_ns = result.Integer(row, 13);
   summary.owner = text(14);
-  // Of a replica that is older than this column.
+  // Rows of a replica that is older than this column have none.
   summary.update_time_ns = std::max(result.Integer(row, 15), summary.create_time_ns);
   return summary;
 }

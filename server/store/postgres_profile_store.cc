@@ -131,7 +131,7 @@ absl::StatusOr<ProfileSummary> PostgresProfileStore::Replace(const StoredProfile
   absl::StatusOr<ProfileSummary> stored = connections_.Run([&](PostgresConnection& connection) {
     return WriteOn(connection, profile, {.request_id = terms.request_id, .replace = terms});
   });
-  // Where the connection broke it may have been committed.
+  // A write whose connection broke may have been committed.
   if (stored.ok() || absl::IsUnavailable(stored.status())) generation_->Change();
   return stored;
 }
@@ -163,7 +163,7 @@ absl::StatusOr<ProfilePage> PostgresProfileStore::List(const ListQuery& query) {
 absl::Status PostgresProfileStore::Delete(const std::string& id, const std::string& etag) {
   absl::Status status = connections_.Run(
       [&](PostgresConnection& connection) { return DeleteOn(connection, id, etag); });
-  // Where the connection broke it may have been committed.
+  // A write whose connection broke may have been committed.
   if (status.ok() || absl::IsUnavailable(status)) generation_->Change();
   return status;
 }

@@ -99,7 +99,7 @@ class ProfileStore {
   // Put failed is not remembered. ALREADY_EXISTS, reason PROFILE_EXISTS, with the resource, if the
   // id is taken by another digest. RESOURCE_EXHAUSTED, with the quota subject, if a limit is
   // reached: reason CLIENT_QUOTA_EXCEEDED one of its owner's share, STORE_FULL one of the store.
-  // What is there already belongs to its first owner, and counts for nobody else. etag and
+  // Content that is there already belongs to its first owner, and counts for nobody else. etag and
   // both times are set by the store, the rest is kept as given. REQUIRES: size_bytes is the
   // content's.
   virtual absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,

@@ -73,7 +73,7 @@ absl::Status Copy(const std::string& from, const std::string& to) {
   return CheckContents(**target);
 }
 
-// What is full is where the copy goes.
+// The disk that is full is the one the copy goes to.
 absl::Status WithPlace(const absl::Status& status, const std::string& file) {
   if (!IsDiskFull(status)) return status;
   return DiskFull({.where = absl::StrCat("the disk of ", file),

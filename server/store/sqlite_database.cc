@@ -370,7 +370,7 @@ void SqliteDatabase::Note(const Purpose& purpose, const absl::Status& status) {
   if (status.ok()) reserve_->Take();
   const bool is_full = IsDiskFull(status);
   if (purpose.bytes == 0 || (!is_full && !status.ok())) return;
-  // What a write that failed has put into the log is of no use to anybody.
+  // Pages that a failed write has put into the log are of no use to anybody.
   if (is_full) EmptyLog();
   // Some file systems have less room than they say; then there must be more of it.
   const int64_t wanted_room = is_full && HasRoomFor(purpose.bytes) ? Room() + purpose.bytes : 0;
@@ -389,7 +389,7 @@ absl::Status SqliteDatabase::CheckRoom() {
 
 void SqliteDatabase::EmptyLog() {
   const MutexLock lock(mutex_);
-  // Where it cannot be done now, a later write does it.
+  // A later write does it where it cannot be done now.
   writer_->Execute("PRAGMA wal_checkpoint(TRUNCATE)").IgnoreError();
 }
 

@@ -132,7 +132,7 @@ class SqliteDatabase {
   // DISK_FULL from the first write with bytes that was refused for want of room until there is room
   // for it, or another one was taken.
   absl::Status CheckRoom();
-  // Of the disk it is on; none where the system does not say.
+  // Space of the disk it is on; none where the system does not say.
   std::optional<DiskSpace> Space() const { return SpaceOf(directory_.path()); }
 
  private:
@@ -165,7 +165,7 @@ class SqliteDatabase {
   // Brings the log into the database and cuts it.
   void EmptyLog();
   absl::Status Full(const absl::Status& why) const;
-  // Of a file that was removed what is written is lost.
+  // Writes to a file that was removed are lost.
   absl::Status CheckFile(const SqliteConnection& connection) const;
 
   const DataDirectory directory_;  // first, so that it is given up last

@@ -32,7 +32,7 @@ const Choices<std::string> kLoads{{"ping", "ping"},
                                   {"recommend", "recommend"},
                                   {"order", "order"},
                                   {"mixed", "mixed"}};
-// Of ten calls of `mixed`.
+// Predictions in ten calls of `mixed`.
 constexpr int kPredictionsInTen = 8;
 
 constexpr char kAbout[] =
@@ -238,8 +238,8 @@ class BenchCommand : public Command {
                           .deadline = deadline_,
                           .first_question = question};
       report.steps.push_back({.loop = loop, .result = RunLoad(plan, clock, transport)});
-      // What was asked before is in the server's cache, so the next measurement goes on with other
-      // questions.
+      // Questions asked before are in the server's cache, so the next measurement goes on with
+      // others.
       question = report.steps.back().result.next_question;
       if (report.steps.back().result.server_gone) return;
     }

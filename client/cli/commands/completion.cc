@@ -235,7 +235,7 @@ void AppendCases(const CLI::App& app, const std::string& path, std::string& case
   const auto name = [](std::string* out, const CLI::App* command) {
     absl::StrAppend(out, command->get_name());
   };
-  // What falls through is an option of the commands above.
+  // Options that fall through are of the commands above.
   absl::StrAppend(&cases, "    '", path, "')\n      commands='", absl::StrJoin(commands, " ", name),
                   "'\n      argument='", argument, "'\n      options",
                   app.get_fallthrough() ? "+" : "", "=' ", absl::StrJoin(options, " "),

@@ -233,7 +233,7 @@ std::string BottleneckLine(const v1::Prediction& prediction) {
   return absl::StrCat("Bottleneck: ", BottleneckText(prediction), ".\n");
 }
 
-// Likewise; empty: it is not known.
+// A line, ended; empty: the slow-down is not known.
 std::string OverlapText(const v1::RecordedJobDiagnosis& recorded) {
   if (!recorded.has_overlap_slowdown()) return "";
   const v1::OverlapSlowdown& found = recorded.overlap_slowdown();
@@ -243,7 +243,7 @@ std::string OverlapText(const v1::RecordedJobDiagnosis& recorded) {
       found.slowdown(), found.interval().lower(), found.interval().upper(), found.operations());
 }
 
-// Likewise.
+// A line, ended; empty: the slow-down is not known.
 std::string ContentionText(const v1::RecordedJobDiagnosis& recorded) {
   if (!recorded.has_collective_slowdown()) return "";
   const v1::CollectiveSlowdown& found = recorded.collective_slowdown();
@@ -254,7 +254,7 @@ std::string ContentionText(const v1::RecordedJobDiagnosis& recorded) {
       PercentText(found.computing_fraction()));
 }
 
-// Of a recording of several workers: its path, who was waited for, its clocks and its replay.
+// The recorded job of several workers: its path, who was waited for, its clocks and its replay.
 std::string RecordedText(const v1::RecordedJobDiagnosis& recorded) {
   const auto& workers = recorded.report().workers();
   const int32_t straggler = recorded.straggler();

@@ -144,7 +144,7 @@ std::string MethodsText(const v1::OptimizeOrderResponse& response) {
   return table.Text();
 }
 
-// Of what orders are compared with.
+// Name of the order that others are compared with.
 std::string BaselineNameOf(v1::ParameterServers::TransferOrder order) {
   if (order == v1::ParameterServers::GRAPH) return "graph order";
   return order == v1::ParameterServers::RANDOM ? "random order" : "recorded order";

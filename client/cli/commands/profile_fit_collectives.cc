@@ -114,7 +114,7 @@ std::string RateText(double bytes_per_second) {
 }
 std::string NanosText(double seconds) { return absl::StrCat(NumberText(1e9 * seconds), " ns"); }
 
-// Of a coefficient; both cells are empty of numbers where nothing is told.
+// Row of a coefficient; both cells are empty of numbers where nothing is told.
 template <typename Text>
 void AddCoefficient(Table& table, const char* name, double value, bool is_told,
                     const v1::ConfidenceInterval& interval, Text text) {

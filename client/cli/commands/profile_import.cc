@@ -82,7 +82,7 @@ class ImportFlags {
 
   const v1::Platform& platform() const { return platform_; }
 
-  // Of a format whose steps are made.
+  // Variation of a format whose steps are made.
   template <typename Format>
   void FillVariation(Format& format) const {
     if (variation_) format.set_step_time_variation(*variation_);
@@ -114,7 +114,7 @@ class ImportFlags {
       }
       return code;
     }
-    // Of a long recording the JSON takes many times the memory of the import.
+    // JSON of a long recording takes many times the memory of the import.
     const std::string json = session.output == OutputFormat::kJson ? ToJson(*response) : "";
     const std::string saved = save_.empty() ? "" : ToJson(response->profile());
     return session.AnswerWithFile(save_, saved, json, [&] {
@@ -317,7 +317,7 @@ class ImportCommand : public Command {
 
   // Slower than any import of a trace, also of one that is compressed twenty times.
   static constexpr int64_t kBytesASecond = 1'000'000;
-  // Of a pipe, whose size nobody knows: what a server takes at most by default.
+  // Size of a pipe, which nobody knows: what a server takes at most by default.
   static constexpr int64_t kPipeBytes = int64_t{2} << 30;
 
   // The open files: a pipe can be opened and read once.

@@ -106,7 +106,7 @@ class Synchronization {
     if (!stored.ok()) return stored.status();
     outcome.action = ActionFor(*wanted, *stored);
     if (outcome.action == SyncAction::kKeep) return NoteKept(**stored, outcome);
-    // Of another version the server may know the same content by another digest.
+    // A server of another version may know the same content by another digest.
     const bool is_new = outcome.action == SyncAction::kCreate;
     if (!is_new || options_.is_dry_run) {
       const auto there = Upload(session_.client, *wanted, "", Validate::kOnly);
@@ -118,7 +118,7 @@ class Synchronization {
     if (outcome.action == SyncAction::kKeep) return NoteKept(**stored, outcome);
     if (outcome.action == SyncAction::kFail) return NotOurs(**stored);
     if (options_.is_dry_run) return absl::OkStatus();
-    // What was stored since the look, or changed, is not ours to replace unseen.
+    // Content that was stored since the look, or changed, is not ours to replace unseen.
     return Upload(session_.client, *wanted, file.id, Validate::kAndStore,
                   is_new ? "" : (*stored)->etag())
         .status();

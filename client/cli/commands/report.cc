@@ -194,7 +194,7 @@ class ReportCommand : public Command {
     return Thinned(counts);
   }
 
-  // As many as a curve needs: of more, each so much larger than the one before that few remain.
+  // Counts that a curve needs: of many, each so much larger than the one before that few remain.
   static std::vector<int32_t> Thinned(const std::vector<int32_t>& counts) {
     constexpr size_t kMostDrawn = 64;
     constexpr double kFiner = 1.05;

@@ -83,7 +83,7 @@ class TraceCommand : public Command {
     scenario_.Explain(session);
     v1::GenerateTraceRequest request;
     SetSource(*std::move(source), request);
-    // Of a recording nothing is assumed; the service refuses what was asked for.
+    // Nothing is assumed of a recording; the service refuses what was asked for.
     *request.mutable_scenario() = recording_ ? scenario_.scenario() : scenario_.With(workers_);
     *request.mutable_options() = simulation_.options();
     // No path is followed through pipelines.

@@ -178,7 +178,7 @@ std::string SignedPercent(double fraction) {
   return absl::StrCat(fraction < 0 ? "" : "+", PercentText(fraction));
 }
 
-// As much of a setting as fits a row; the line of the method to use has all of it.
+// The part of a setting that fits a row; the line of the method to use has all of it.
 std::string SettingText(const std::string& setting) {
   constexpr size_t kWidest = 60;
   return setting.size() <= kWidest ? setting : absl::StrCat(setting.substr(0, kWidest), "...");
@@ -206,7 +206,7 @@ std::string GroupsText(const v1::CommunicationStrategy& strategy) {
   return text;
 }
 
-// Of one number of workers, from either of the messages that hold it.
+// Advice for one number of workers, from either of the messages that hold it.
 template <typename Advice>
 std::string AdviceText(const Advice& advice) {
   Table table({{"", Table::Align::kLeft},

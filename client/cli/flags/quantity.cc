@@ -68,7 +68,7 @@ double TakePrefix(std::string_view& unit) {
   return 1;
 }
 
-// Of the whole text, or false.
+// Number of the whole text, or false.
 template <typename Number>
 bool ParseNumber(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

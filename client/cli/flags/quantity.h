@@ -1,8 +1,8 @@
 // Counts, rates, sizes and lengths of time, and lists of counts, as people write them.
 //
-// Of rates, sizes and lengths of time, a number is followed by a decimal (k, M, G, T) or binary
-// (Ki, Mi, Gi, Ti) prefix and a unit, with or without a space between. 0 needs no unit; any other
-// number without one is refused, since `25` is 25 bytes to one and 25 MiB to another. Failure:
+// Rates, sizes and lengths of time are numbers followed by a decimal (k, M, G, T) or binary (Ki,
+// Mi, Gi, Ti) prefix and a unit, with or without a space between. 0 needs no unit; any other number
+// without one is refused, since `25` is 25 bytes to one and 25 MiB to another. Failure:
 // INVALID_ARGUMENT, with the text and what would be right.
 #pragma once
 

@@ -280,7 +280,7 @@ void ScenarioFlags::DeclareOrder(CLI::App& app) {
 
 v1::Scenario ScenarioFlags::scenario() const {
   v1::Scenario scenario = Asked();
-  // What asks for no communication is the same request without it, whose answer may be known.
+  // A request that asks for no communication goes without the field: its answer may be known.
   const bool says_kind = scenario.has_parameter_servers() || scenario.has_all_reduce();
   if (says_kind && !names_kind_) scenario.set_recorded_kind_only(true);
   return scenario;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kWidth = 760;
 constexpr int kHeight = 480;
-// Of the frame. On the left there is room for the longest tick.
+// Edges of the frame. On the left there is room for the longest tick.
 constexpr double kLeft = 120;
 constexpr double kRight = 730;
 constexpr double kTop = 76;

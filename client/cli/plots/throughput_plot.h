@@ -88,7 +88,7 @@ struct PlotLine {
   double to_throughput = 0;
 };
 
-// As much of linear scaling as lies between the axes, if any does.
+// The part of linear scaling that lies between the axes, if any does.
 std::optional<PlotLine> LinearScaling(const ThroughputPlot& plot, const PlotAxis& workers,
                                       const PlotAxis& throughput);
 

@@ -45,8 +45,8 @@ struct AdviceQuestion {
   // Workers of a node, for jobs that fill nodes: both ends are multiples of it. In collectives they
   // share the node's links; with parameter servers each has a link of its own, as recorded.
   int32_t workers_per_node = 1;
-  // Of a link inside a node; with workers_per_node above 1 the server refuses to guess it. 0: not
-  // given.
+  // Bandwidth of a link inside a node; with workers_per_node above 1 the server refuses to guess
+  // it. 0: not given.
   double intra_node_bandwidth_bytes_per_second = 0;
   AdviceUnit unit = AdviceUnit::kWorkers;
   AdviceObjective objective = AdviceObjective::kKnee;

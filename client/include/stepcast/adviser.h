@@ -34,7 +34,7 @@ class Connection;
 
 struct AdviserOptions {
   std::chrono::nanoseconds wait = std::chrono::milliseconds(20);  // of a caller, at most
-  // Of one call. A simulation that takes longer is given up, and counts as a failure.
+  // Time of one call. A simulation that takes longer is given up, and counts as a failure.
   std::chrono::nanoseconds call_timeout = std::chrono::seconds(30);
   int failures = 3;  // at least 1
   std::chrono::nanoseconds open_for = std::chrono::seconds(30);

@@ -56,7 +56,7 @@ struct ImportStreams;
 struct RecordingFiles {
   std::string recording;
   std::string graph;  // a serialised GraphDef; empty: none
-  // Of several workers of one job, at least two; `recording` is empty then.
+  // Recordings of several workers of one job, at least two; `recording` is empty then.
   std::vector<std::string> recordings = {};
   // Hears, on any thread, how many bytes of the recordings have been read; from 0 again if the call
   // is repeated. Empty: nobody does.

@@ -32,7 +32,7 @@ class Connection;
 
 class JobClient {
  public:
-  // As Client::Jobs makes it.
+  // Client::Jobs makes it.
   JobClient(std::shared_ptr<Connection> connection, const ClientOptions& options);
 
   // Returns at once. A wrong computation is refused here only if the service cannot read it; else

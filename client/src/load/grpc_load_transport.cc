@@ -92,12 +92,12 @@ PreparedCall Prepare(const v1::OptimizeOrderRequest& request) {
 
 namespace {
 
-// As quick as the client's: a load begins and goes on while servers come and go.
+// Pause as short as the client's: a load begins and goes on while servers come and go.
 constexpr int kReconnectMs = 100;
 
 grpc::Slice SliceOf(const std::string& bytes) { return grpc::Slice(bytes.data(), bytes.size()); }
 
-// What of a PreparedCall is ready to be sent.
+// Parts of a PreparedCall that are ready to be sent.
 struct Sendable {
   std::string method;
   grpc::Slice request;  // shared by all calls, never copied
@@ -183,7 +183,7 @@ class Transport final : public GrpcLoadTransport {
     arguments.SetMaxReceiveMessageSize(static_cast<int>(
         std::min<size_t>(options_.client.max_reply_bytes, std::numeric_limits<int>::max())));
     arguments.SetMaxSendMessageSize(-1);
-    // What no call here uses, and the deadlines they do.
+    // Features that no call here uses, and the deadlines they do.
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
     arguments.SetInt(GRPC_ARG_MINIMAL_STACK, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 1);

@@ -79,7 +79,7 @@ nanoseconds LatencyHistogram::Percentile(double part) const {
 
 namespace {
 
-// How soon a run that waits for its end sees that the server is gone.
+// Time until a run that waits for its end sees that the server is gone.
 constexpr nanoseconds kGlance = std::chrono::milliseconds(50);
 
 // Threads: the one that runs it, and the transport's, which tells of ends.

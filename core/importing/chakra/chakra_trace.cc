@@ -65,7 +65,7 @@ class ChakraImport {
       : nodes_(std::move(nodes)), options_(options), limits_(limits), of_ranks_(of_ranks) {}
 
   absl::StatusOr<ImportedProfile> Make();
-  // As it was recorded. REQUIRES: Make succeeded.
+  // The step as it was recorded. REQUIRES: Make succeeded.
   absl::StatusOr<RankStep> Step() const;
 
  private:
@@ -190,9 +190,9 @@ absl::Status ChakraImport::IndexDependencies() {
   return absl::OkStatus();
 }
 
-// Of nodes that could be next the one that started first, of these the one with the least id. Of
-// several ranks the order may depend on no rank's times across streams: a collective comes as soon
-// as it could begin, and computations stream by stream.
+// The next one is, of nodes that could be, the one that started first, of these the one with the
+// least id. Of several ranks the order may depend on no rank's times across streams: a collective
+// comes as soon as it could begin, and computations stream by stream.
 absl::Status ChakraImport::Order() {
   std::vector<int32_t> unmet(nodes_.size());
   std::vector<std::vector<int32_t>> followers(nodes_.size());

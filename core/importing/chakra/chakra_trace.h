@@ -29,15 +29,15 @@ absl::StatusOr<ImportedProfile> ImportChakraTrace(ByteSource& recording,
                                                   const ChakraTraceOptions& options,
                                                   const ProfileLimits& limits, StopCheck stop);
 
-// Of several ranks, one trace each, by the rank that its file's name says (RankOfChakraName). Each
-// one's collectives are its kernels' times, on its clock. Memory: the nodes of one trace, and of
-// each what its profile takes. Failure: as above and as ImportRanks; where a collective has no
-// recorded time.
+// Recording of several ranks, one trace each, by the rank that its file's name says
+// (RankOfChakraName). Each one's collectives are its kernels' times, on its clock. Memory: the
+// nodes of one trace, and of each what its profile takes. Failure: as above and as ImportRanks;
+// where a collective has no recorded time.
 absl::StatusOr<MultiRankRecording> ImportChakraRanks(const std::vector<RankTrace>& traces,
                                                      const ChakraTraceOptions& options,
                                                      const ProfileLimits& limits, StopCheck stop);
 
-// As RankOfName, or else the number before the ending, as in "resnet.3.et.gz"; -1: there is none.
+// RankOfName, or else the number before the ending, as in "resnet.3.et.gz"; -1: there is none.
 int64_t RankOfChakraName(const std::string& name);
 
 }  // namespace stepcast

@@ -96,7 +96,7 @@ class RankMatcher {
     return absl::OkStatus();
   }
 
-  // Those that all ranks have, by number; where no number was recorded, by place.
+  // Steps that all ranks have, by number; where no number was recorded, by place.
   absl::Status ChooseSteps() {
     for (const RankPart& part : parts_) {
       std::vector<int64_t> numbers;
@@ -267,7 +267,7 @@ class RankMatcher {
       const size_t at = index_of_[operation.name];
       Operation& merged = merged_.operations[at];
       std::vector<int32_t> waits = std::move(merged.waiting_for);
-      // Of the rank that keeps the most.
+      // Bytes of the rank that keeps the most.
       const int64_t kept_bytes = std::max(merged.kept_bytes, operation.kept_bytes);
       for (const int32_t before : operation.waiting_for) {
         waits.push_back(

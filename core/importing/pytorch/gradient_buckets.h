@@ -50,8 +50,8 @@ struct CapRange {
   int64_t least = 1;
   int64_t most = 0;
 };
-// Of all buckets but the first, which has a cap of its own, and the last, which nothing closed;
-// none where no cap makes them. REQUIRES: counts add up to the gradients.
+// Caps of all buckets but the first, which has a cap of its own, and the last, which nothing
+// closed; none where no cap makes them. REQUIRES: counts add up to the gradients.
 std::optional<CapRange> CapsThatMake(const std::vector<int64_t>& gradient_bytes,
                                      const std::vector<size_t>& counts);
 // The limits of the first bucket that make it. REQUIRES: as above, and there is one.

@@ -67,13 +67,13 @@ int16_t BytesOfElement(std::string_view type) {
   return is_byte || StartsWithAny(type, {"Float8"}) ? 1 : 0;
 }
 
-// Of c10's and the profiler's names.
+// Types by c10's and the profiler's names.
 bool IsWholeType(std::string_view type) {
   return IsAny(type, {"int", "Int", "long", "Long", "long int", "short", "Short", "short int",
                       "Byte", "Char", "Bool", "unsigned char", "signed char", "bool"});
 }
 
-// Of a collective's own name, of its annotation after the backend, and of its call after c10d.
+// A collective by its own name, by its annotation after the backend, or by its call after c10d.
 std::optional<Collective> CollectiveNamed(std::string_view name) {
   // Calls that move nothing, or only say that workers are there.
   if (HasPart(name, "barrier") || StartsWithAny(name, {"wait", "init", "abort", "shutdown"}))
@@ -165,7 +165,7 @@ class PyTorchReader : public JsonReader {
     if (place() == kDistributedInfo && key() == "rank") trace_.rank = *whole;
     if (place() == kGroup && key() == "pg_name") event_.group.name = absl::StrCat(*whole);
     if (place() == kGroup && key() == "pg_size") event_.group.size = *whole;
-    // As far as all sums of times are int64.
+    // The latest base with which all sums of times are int64.
     constexpr int64_t kLatestBase = 4'000'000'000'000'000'000;
     if (place() == kDocument && key() == "baseTimeNanoseconds")
       trace_.base_ns = std::clamp<int64_t>(*whole, 0, kLatestBase);
@@ -350,7 +350,7 @@ class PyTorchReader : public JsonReader {
       event_.elements = event_.sequence;
       return KeepHost(HostKind::kFunction);
     }
-    // Of 2021, when the engine had no event of its own.
+    // Backward functions of 2021, when the engine had no event of its own.
     if (event_.category == "Operator" &&
         (EndsWith(name, "Backward") || EndsWith(WithoutDigit(name), "Backward")))
       return KeepBackward();
@@ -401,7 +401,7 @@ class PyTorchReader : public JsonReader {
            !StartsWithAny(name, {"autograd::", "torch::autograd::", "c10d::", "nccl:", "gloo:"});
   }
 
-  // Those outside of autograd have no sequence number.
+  // Operations outside of autograd have no sequence number.
   void KeepTensors() {
     constexpr size_t kMostFunctions = 4096;
     TensorOperations& tensors = trace_.tensors;

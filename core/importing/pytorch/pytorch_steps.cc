@@ -23,7 +23,7 @@ namespace stepcast {
 namespace {
 
 constexpr int16_t kBytesOfFloat = 4;
-// Of one tensor, so that bytes of all add up.
+// Elements of one tensor, so that bytes of all add up.
 constexpr int64_t kMaxElements = int64_t{1} << 36;
 
 // Gradients that are sent as one, or one alone.

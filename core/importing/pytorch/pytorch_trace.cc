@@ -78,13 +78,13 @@ double PyTorchProfile::MeanEnd(size_t piece) const {
   return sum / static_cast<double>(traced_.steps.size());
 }
 
-// Of several workers that wait for each other, the GPU hides what the host does; a worker alone
-// would show it.
+// The GPU hides what the host does where several workers wait for each other; a worker alone would
+// show it.
 bool PyTorchProfile::HasHostOperation() const {
   return traced_.has_gpu && MeanOf(&TracedStep::exposed_ns) > 0;
 }
 
-// Of a worker alone, whose GPU computes and otherwise waits for the host; none without a GPU.
+// Idle share of a lone worker, whose GPU computes or waits for the host; none without a GPU.
 std::optional<double> PyTorchProfile::IdleFraction() const {
   double alone_ns = MeanEnd(traced_.pieces.size() - 1);
   if (HasHostOperation()) alone_ns = std::max(alone_ns, MeanOf(&TracedStep::host_ns));

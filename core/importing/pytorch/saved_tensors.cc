@@ -396,12 +396,12 @@ class ForwardPass {
     return is_of_batch ? weights : elements / weights;
   }
 
-  // Of another size, which is not known.
+  // Other sizes than the channels become unknown.
   static void ToImage(std::vector<int64_t>& dimensions, int64_t channels) {
     for (size_t i = 1; i < dimensions.size(); ++i) dimensions[i] = i == 1 ? channels : -1;
   }
 
-  // Of a convolution's output; -1: it may be a transposed one.
+  // Channels of a convolution's output; -1: it may be a transposed one.
   int64_t ChannelsOf(const TensorOperation& operation) const {
     if (operation.shapes[1] < 0) return -1;
     const std::vector<int64_t>& input = DimensionsOf(operation.shapes[0]);

@@ -310,7 +310,7 @@ absl::StatusOr<RankPart> PartOf(const RankTrace& trace, const TensorflowGraph& g
   const std::vector<RecordedStep>& steps = imported->profile.steps();
   for (size_t i = 0; i < steps.size(); ++i) {
     const RepairedStep& clocks = made.clocks_of_steps[i];
-    // Of what is on the worker's clock.
+    // The last end on the worker's clock.
     int64_t last_ns = 0;
     for (size_t op = 0; op < steps[i].end_ns.size(); ++op) {
       if (IsOnWorkersClock(imported->profile.operations()[op].resource))

@@ -64,7 +64,7 @@ std::string_view LauncherOf(const tensorflow::NodeExecStats& row) {
   return name.substr(0, name.find(':'));
 }
 
-// Of `name = op(inputs)`, perhaps behind a size in brackets, the op; empty: the label is of another
+// The op of `name = op(inputs)`, perhaps behind a size in brackets; empty: the label is of another
 // form.
 std::string_view OpOf(std::string_view label) {
   const size_t equals = label.find(" = ");

@@ -35,7 +35,7 @@ struct TimelineStep {
   int64_t outside = 0;      // inputs that nothing shown makes: fed, or folded
 };
 
-// Of `/job:localhost/replica:0/task:0/cpu:0 Compute` the device. Empty: a process of another kind.
+// Device of `/job:localhost/replica:0/task:0/cpu:0 Compute`. Empty: a process of another kind.
 std::string_view DeviceOf(const Timeline& timeline, int64_t process) {
   constexpr std::string_view kComputes = " Compute";
   const auto found = timeline.processes.find(process);

@@ -36,7 +36,7 @@ inline constexpr size_t kMaxWarningBytes = 120;
 // Points of `curve` at most; of more, those that say least about its shape are left out.
 inline constexpr size_t kMaxCurvePoints = 32;
 
-// What stands for a job that does not say it.
+// Values for a job that does not say them.
 struct JobDefaults {
   v1::Prices prices;
   double intra_bandwidth_bytes_per_second = 0;  // inside a pod of several workers; 0: not known

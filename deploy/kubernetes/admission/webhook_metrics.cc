@@ -20,7 +20,7 @@ constexpr std::array<Outcome, 8> kOutcomes{
     Outcome::kSkipped,   Outcome::kAgreed, Outcome::kAdvised, Outcome::kSet,
     Outcome::kUncertain, Outcome::kWrong,  Outcome::kLate,    Outcome::kUnavailable};
 
-// Which a stranger cannot make many of.
+// Label of a known kind; a stranger cannot make many.
 std::string KindLabel(const std::string& kind) {
   for (const std::string_view known : kKinds) {
     if (kind == known) return kind;

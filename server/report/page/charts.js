@@ -124,7 +124,7 @@ function drawAxes(svg, {x, y, ticks, yTicks, format, width, height, margin, xTit
   svg.append('text').attr('class', 'axis-title').attr('x', 4).attr('y', 14).text(yTitle);
 }
 
-// Where a pointer is, in numbers of workers.
+// The pointer's place, in numbers of workers.
 function followPointer(svg, x, margin, width, height, choose) {
   svg.append('rect').attr('class', 'catch').attr('x', margin.left).attr('y', margin.top)
       .attr('width', Math.max(0, width - margin.left - margin.right)).attr('height', height - margin.top - margin.bottom)

@@ -34,7 +34,7 @@ function pipelineChart(timeline, label) {
       svg.append('rect').attr('class', 'idle').attr('x', margin.left).attr('width', Math.max(0, width - margin.left - margin.right)).attr('y', top + 0.5).attr('height', size - 1);
       if (row % named === 0)
         svg.append('text').attr('class', 'lane-name').attr('x', margin.left - 6).attr('y', top + size / 2 + 4).attr('text-anchor', 'end').text(width < NARROW ? name.replace('device ', '') : name);
-      // What the device's own reductions take, beside computation or after it.
+      // Time of the device's own reductions, beside computation or after it.
       for (const [on, , , start, length] of timeline.operations)
         if (timeline.lanes[on] === name.replace('device', 'gradients of')) svg.append('rect').attr('class', 'bar part-reductions').attr('x', x(start)).attr('width', Math.max(0.5, x(start + length) - x(start))).attr('y', top + 0.5).attr('height', size - 1);
       let last = null;
@@ -66,7 +66,7 @@ function pipelineChart(timeline, label) {
 
 const MANY_LANES = 16;
 
-// Of many lanes those of devices, which stand first.
+// Lanes of devices, which stand first, where there are many.
 function withDevicesOnly(timeline) {
   if (timeline.lanes.length <= MANY_LANES) return timeline;
   const lanes = timeline.lanes.filter((name) => /^device/.test(name));
@@ -111,7 +111,7 @@ function pipelineSection() {
   return section('pipeline', 'The pipeline', 'One replica, the one that sets the pace: what each device computes when, and what it waits for. The bubble is what equal stages with free transfers would wait.', each(pipelinePart));
 }
 
-// What a diagnosis of a pipeline found, part by part.
+// Findings of a diagnosis of a pipeline, part by part.
 function findingsOf(found, of) {
   return [element('p', {}, `A step takes ${formatSeconds((found.findings ?? []).reduce((sum, part) => sum + (part.seconds ?? 0), 0))}: ${(found.findings ?? []).map((part) => `${formatPercent(part.fraction ?? 0)} ${PIPELINE_PARTS[part.part] ?? part.part}`).join(', ')}.`),
     ...(found.findings ?? []).map((part) => element('p', {class: 'about'}, element('strong', {}, `${sentenceCase(PIPELINE_PARTS[part.part] ?? part.part)}: `), prose(part.text ?? ''),

@@ -19,7 +19,7 @@ function bottleneckOf(prediction) {
   return 'unknown';
 }
 
-// What the change of the bottleneck would bring; empty where it was not computed.
+// Gain by the change of the bottleneck; empty where it was not computed.
 function bottleneckGain(prediction) {
   const {pipeline} = prediction;
   if (pipeline) return `${formatSigned(pipeline.bottleneckGain ?? 0)} if ${PIPELINE_CHANGES[pipeline.bottleneck] ?? 'changed'}`;
@@ -45,8 +45,7 @@ function mostUsed(prediction) {
 const workersOf = (prediction) => prediction.scenario.workers ?? 1;
 const rateOf = (prediction) => prediction.examplesPerSecond ?? 0;
 
-// Where the mean step's time goes, in seconds: the part that is computed, the part in which something
-// is only sent, and the rest, which is waiting.
+// Parts of the mean step's time, in seconds: the one that is computed, the one in which something is only sent, and the rest, which is waiting.
 function partsOf(prediction) {
   const step = seconds(prediction.stepTime?.mean);
   if (prediction.pipeline) return pipelineParts(prediction, step);
@@ -70,7 +69,7 @@ for (const [i, subject] of subjects.entries()) {
   subject.edge = recommendation?.workersEdge;
   subject.chosen = subject.feasible ? recommendation.prediction : recommendation?.nearest?.prediction;
   subject.predictions = [...prediction.predictions];
-  // What is recommended may lie between the numbers that were asked about.
+  // The recommended number may lie between those that were asked about.
   if (subject.chosen && !subject.predictions.some((each) => workersOf(each) === workersOf(subject.chosen))) subject.predictions.push(subject.chosen);
   subject.predictions.sort((a, b) => workersOf(a) - workersOf(b));
   subject.values = subject.predictions.map(workersOf);
@@ -95,7 +94,7 @@ function headline(subject) {
   return subject.recommendation.parameterServersEdge === 'AT_LARGEST_ASKED' ? `${choice}, the most servers asked about` : `Use ${choice}`;
 }
 
-// What is told where there was no choice, or where a better one may lie beyond what was asked about.
+// Headlines where there was no choice, or where a better one may lie beyond what was asked about.
 const EDGES = {
   ONLY_CHOICE: (choice, subject) => `${choice} ${subject.workers === 1 && choice === '1 worker' ? 'does' : 'do'} ${formatNumber(rateOf(subject.chosen))} examples/s`,
   AT_LARGEST_ASKED: (choice) => `${choice}, the largest number asked about`,
@@ -103,7 +102,7 @@ const EDGES = {
   ONLY_FEASIBLE: (choice) => `Only ${choice} kept the constraints`,
 };
 
-// Whether a headline would say more than is known.
+// True if a headline would say more than is known.
 const isTold = (subject) => Boolean(subject.feasible && (EDGES[subject.edge] || subject.recommendation.parameterServersEdge === 'AT_LARGEST_ASKED'));
 const question = (subject) => (subject.edge === 'ONLY_CHOICE' ? `What would ${subject.label} do with ${plural(subject.workers, 'worker')}?` : `How many workers should ${subject.label} get?`);
 
@@ -158,7 +157,7 @@ function memoryText(memory) {
   return `${memory.keptBytes === undefined ? 'at least ' : ''}${formatBytes(Number(memory.totalBytes ?? 0))} of memory a device: ${known.join(', ')}`;
 }
 
-// What a sentence of the service says, closed.
+// The service's reason, closed as a sentence.
 function whyText(subject) {
   const why = subject.feasible ? subject.recommendation.reason : subject.recommendation?.infeasibleReason ?? subject.missing.recommendation ?? '';
   return why && !/[.!?]$/.test(why) ? `${prose(why)}.` : prose(why);
@@ -174,7 +173,7 @@ function provenance() {
       report.command ? row('The same numbers again', element('code', {}, report.command)) : null);
 }
 
-// What nobody said and the service took for granted, of the number of workers that is shown.
+// Assumptions of the service, which nobody stated, for the number of workers that is shown.
 function assumed(subject) {
   const found = subject.chosen.assumptions ?? [];
   if (!found.length) return null;
@@ -464,7 +463,7 @@ function overlapTable(title, {slowdown, interval, operations}) {
   return numbersTable(title, ['times as long as alone', 'at least', 'at most', 'operations that ran both ways'], [[...[slowdown, interval.lower, interval.upper].map(formatNumber), `${operations}`]]);
 }
 
-// What collectives take longer by while some worker computes.
+// Slow-down of collectives while some worker computes.
 function contentionTable(title, {slowdown, interval, collectives, computingFraction}) {
   return numbersTable(title, ['times as long as alone', 'at least', 'at most', 'collectives of a step', 'of their time beside computation'], [[...[slowdown, interval.lower, interval.upper].map(formatNumber), `${collectives}`, formatPercent(computingFraction ?? 0)]]);
 }
@@ -534,7 +533,7 @@ function timeline() {
       }));
 }
 
-// What the machines of a prediction cost an hour.
+// Cost of a prediction's machines an hour.
 function hourly(prices, scenario) {
   const workers = scenario.workers ?? 1;
   const perNode = scenario.allReduce?.workersPerNode ?? 1;
@@ -595,7 +594,7 @@ function orders(subject) {
           ...rows.filter((row) => row.style === 'plain').map((row) => [row.name, '–', '–', formatNumber(row.value), `${formatNumber(row.low)} to ${formatNumber(row.high)}`])])];
 }
 
-// What the chosen grouping does, in the numbers of this page.
+// Effect of the chosen grouping, in the numbers of this page.
 function tuningSentence(found) {
   const before = found.strategies.find((strategy) => strategy.method === 'AS_RECORDED');
   const chosen = found.strategies.find((strategy) => strategy.method === found.chosen);

@@ -63,7 +63,7 @@ function timelineChart(timeline, label) {
     });
   };
 
-  // Of one lane: bars as {from, to, operation, count} in pixels, those that are not seen apart as one.
+  // Bars of one lane as {from, to, operation, count} in pixels, those not seen apart as one.
   const bars = (lane) => {
     const found = [];
     const [left, right] = x.domain();
