@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/communication/all_reduce.h"
-#include "core/communication/collective_time.h"
 #include "core/model/all_reduce.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/scenario_edits.h"

@@ -92,6 +92,11 @@ double MostSavedSeconds(const std::vector<PlannedCollective>& collectives, doubl
 // shorter than they are. Not so in cycles, expanded, or several at once.
 bool GoOneByOne(const Scenario& scenario);
 
+// True if a collective of hardly any bytes takes hardly any time, so that many small ones look as
+// good as a few; there is none of one worker, or with parameter servers. REQUIRES: the scenario was
+// resolved.
+bool CollectivesStartFree(const Scenario& scenario);
+
 // The links that collectives gain more of if they are twice as fast.
 LinkPlace BindingLinks(const std::vector<PlannedCollective>& collectives, const Scenario& scenario);
 

@@ -212,4 +212,10 @@ LinkPlace BindingLinks(const std::vector<PlannedCollective>& collectives,
              : LinkPlace::kBetweenNodes;
 }
 
+bool CollectivesStartFree(const Scenario& scenario) {
+  constexpr double kHardlyAny = 1e-6;
+  return !scenario.has_servers() && scenario.workers > 1 &&
+         ToSeconds(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1)) < kHardlyAny;
+}
+
 }  // namespace stepcast

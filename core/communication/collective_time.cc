@@ -462,10 +462,4 @@ NcclChoice NcclBest(const Scenario& scenario, Collective kind, int64_t bytes) {
   return best;
 }
 
-bool CollectivesStartFree(const Scenario& scenario) {
-  constexpr double kHardlyAny = 1e-6;
-  return !scenario.has_servers() && scenario.workers > 1 &&
-         ToSeconds(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1)) < kHardlyAny;
-}
-
 }  // namespace stepcast

@@ -157,9 +157,4 @@ class CollectiveTimes {
   std::optional<FittedRing> fitted_;
 };
 
-// True if a collective of hardly any bytes takes hardly any time, so that many small ones look as
-// good as a few; there is none of one worker, or with parameter servers. REQUIRES: the scenario was
-// resolved.
-bool CollectivesStartFree(const Scenario& scenario);
-
 }  // namespace stepcast

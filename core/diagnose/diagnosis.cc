@@ -16,6 +16,7 @@
 #include "core/advise/method_trials.h"
 #include "core/base/distributions.h"
 #include "core/base/error.h"
+#include "core/communication/all_reduce.h"
 #include "core/communication/job.h"
 #include "core/model/all_reduce.h"
 #include "core/model/multi_rank_recording.h"
