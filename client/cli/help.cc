@@ -205,9 +205,8 @@ class HelpText : public CLI::Formatter {
     std::string text = option.get_description();
     if (option.get_required()) absl::StrAppend(&text, " (required)");
     const auto names = [](const std::set<CLI::Option*>& options) {
-      std::vector<std::string> sorted;
-      for (const CLI::Option* other : options) sorted.push_back(other->get_name());
-      std::sort(sorted.begin(), sorted.end());
+      std::set<std::string> sorted;
+      for (const CLI::Option* other : options) sorted.insert(other->get_name());
       return absl::StrJoin(sorted, ", ");
     };
     if (!option.get_needs().empty())

@@ -257,6 +257,7 @@ class TuningWriter {
         tuning.chosen = i;
     }
     std::vector<Alternative> alternatives;
+    alternatives.reserve(real.size());
     for (const size_t i : real)
       alternatives.push_back(
           AlternativeOf(tuning.strategies[i].prediction, tuning.strategies[i].runs));

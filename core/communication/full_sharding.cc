@@ -28,7 +28,8 @@ std::vector<int32_t> RunnableOrder(const StepPlan& plan) {
   operations.reserve(plan.size());
   int32_t last = -1;
   for (size_t i = 0; i < plan.size(); ++i) {
-    std::vector<int32_t>& waiting_for = operations.emplace_back(plan[i].waiting_for).waiting_for;
+    std::vector<int32_t>& waiting_for =
+        operations.emplace_back(Waiting{plan[i].waiting_for}).waiting_for;
     if (plan[i].kind == Collective::kUnspecified) continue;
     if (last >= 0) waiting_for.push_back(last);
     last = static_cast<int32_t>(i);

@@ -173,7 +173,7 @@ class Diagnostician {
   absl::Status SearchAll(PointSet& points, size_t base, const Executor& executor,
                          const KnownRuns& known) {
     for (const WhatIf change : {WhatIf::kBestBuckets, WhatIf::kBestTransferOrder}) {
-      const absl::Status status = Search(change, points, base, executor, known);
+      absl::Status status = Search(change, points, base, executor, known);
       if (!status.ok() && !IsTimeBudgetSpent(status)) return status;
       if (!status.ok())
         diagnosis_.left_out.push_back({.change = change, .reason = "the time budget was spent"});

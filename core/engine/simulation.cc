@@ -53,7 +53,8 @@ absl::Status CheckSize(const JobGraph& job, bool scales) {
     size = std::max<int64_t>(size, program->size());
     longest_step_ticks = std::max(longest_step_ticks, program->longest_step_ticks());
   }
-  if (scales) longest_step_ticks *= double{StepScaling::kMaxScale / StepScaling::kUnit};
+  if (scales)
+    longest_step_ticks *= static_cast<double>(StepScaling::kMaxScale) / StepScaling::kUnit;
   if (job.joint.cycles.has_value()) size += kOperationsPerLane * job.lanes().count();
   if (workers * size > kMaxWorkerOperations) {
     const std::string operations = std::to_string(size);

@@ -119,7 +119,7 @@ class UsageMeter {
     const bool exposed = state.transfers > 0 && state.computing == 0;
     // Without a branch, which nothing could foresee.
     const int64_t change = static_cast<int64_t>(exposed) - static_cast<int64_t>(state.exposed);
-    exposed_ -= alike_ * (change * now.ticks);
+    exposed_ -= alike_ * static_cast<Ticks>(change * now.ticks);
     exposed_now_ += alike_ * change;
     state.exposed = exposed;
     const bool waiting = state.ready > 0 && state.transfers == 0 && state.computing == 0;

@@ -21,7 +21,10 @@ TurnsNetwork::TurnsNetwork(Options options, std::vector<int64_t> worker_capaciti
     for (LinkIndex hub = 0; hub < options.hubs; ++hub) {
       FlowState& flow = flows_[worker * Index(options.hubs) + Index(hub)];
       flow.first = binds && options.from_workers ? own : hub;
-      if (binds) flow.second = options.from_workers ? hub : own;
+      if (!binds) continue;
+      flow.second = options.from_workers ? hub : own;
+      links_[Index(flow.second)].most_passing =
+          options.from_workers ? static_cast<int32_t>(worker_capacities.size()) : options.hubs;
     }
   }
 }
@@ -116,6 +119,14 @@ int64_t TurnsNetwork::LeftAt(LinkIndex link, Flow flow) const {
   return (state.chunks.empty() ? state.passed : state.chunks.front()) - state.arrived;
 }
 
+std::deque<TurnsNetwork::Flow>& TurnsNetwork::NextLine(LinkIndex link) {
+  Link& of = links_[Index(link)];
+  const bool is_newcomer =
+      !of.newcomers.empty() && (of.others.empty() || of.passing < of.most_passing);
+  of.passing = is_newcomer && !of.others.empty() ? of.passing + 1 : 0;
+  return is_newcomer ? of.newcomers : of.others;
+}
+
 void TurnsNetwork::Serve(LinkIndex link, Instant now) {
   Link& of = links_[Index(link)];
   if (of.piece > 0) return;
@@ -126,7 +137,7 @@ void TurnsNetwork::Serve(LinkIndex link, Instant now) {
     if (link == flows_[Index(flow)].second) flows_[Index(flow)].is_lined_up = goes_on;
   }
   if (of.serving == kNone) {
-    std::deque<Flow>& line = of.newcomers.empty() ? of.others : of.newcomers;
+    std::deque<Flow>& line = NextLine(link);
     if (line.empty()) return;
     of.serving = line.front();
     line.pop_front();

@@ -7,10 +7,13 @@
 // to the end of a chunk, and the next link has it when all of it has passed. So a flow may start
 // its next chunk when the first link has passed the one before (TakeEnded), while that is still on
 // its way (TakeDelivered). Links take turns as TurnsLink does: a flow that was idle goes first
-// there, in the order of arrival, those of one instant ascending. At the second link a flow counts
-// as idle only if nothing of it was on its way when it started: gaps between the pieces of a flow
-// are none. A flow of which the second link has nothing left loses the rest of its turn, and goes
-// behind all others when its next piece comes, before a flow whose turn ends at that instant.
+// there, in the order of arrival, those of one instant ascending. At the second link a flow
+// counts as idle only if nothing of it was on its way when it started: gaps between the pieces of a
+// flow are none. Once as many newcomers as that link has flows have passed those that wait behind
+// them, one of these goes: no flow is starved by others that are idle for an instant only, over and
+// over, as fq_codel's lists ensure, too. A flow of which the second link has nothing left loses the
+// rest of its turn, and goes behind all others when its next piece comes, before a flow whose turn
+// ends at that instant.
 //
 // Queues are as long as they need to be: real ones are some megabytes, beyond which the sender is
 // held back (tests/testbed, Turns). Usage, flows and threads: as Network; a chunk is
@@ -20,6 +23,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <vector>
 
 #include "core/base/indexed_heap.h"
@@ -61,6 +65,8 @@ class TurnsNetwork {
     int64_t capacity = 0;
     std::deque<Flow> newcomers;
     std::deque<Flow> others;  // behind them, who is next first
+    int32_t passing = 0;      // newcomers in a row that went while others waited
+    int32_t most_passing = std::numeric_limits<int32_t>::max();  // of them
     Flow serving = kNone;
     int64_t turn_left = 0;  // of the flow that is served, without the piece under way
     int64_t piece = 0;      // work under way, 0: none
@@ -84,6 +90,8 @@ class TurnsNetwork {
   void JoinSecond(Flow flow);
   // Work that the link has of the flow, up to the end of a chunk.
   int64_t LeftAt(LinkIndex link, Flow flow) const;
+  // The line whose first flow has the link's next turn.
+  std::deque<Flow>& NextLine(LinkIndex link);
   void Serve(LinkIndex link, Instant now);
 
   const Options options_;

@@ -252,11 +252,13 @@ std::vector<double> ProbabilitiesOfBest(const std::vector<Alternative>& alternat
   std::vector<int> wins(alternatives.size());
   for (int draw = 0; draw < kDraws && !alternatives.empty(); ++draw) {
     std::vector<double> drawn;
+    drawn.reserve(alternatives.size());
     for (const Alternative& each : alternatives)
       drawn.push_back(each.value + each.deviation * random.Normal());
     ++wins[static_cast<size_t>(std::max_element(drawn.begin(), drawn.end()) - drawn.begin())];
   }
   std::vector<double> probabilities;
+  probabilities.reserve(wins.size());
   for (const int count : wins) probabilities.push_back(static_cast<double>(count) / kDraws);
   return probabilities;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <queue>
 #include <string_view>
 #include <tuple>
@@ -217,8 +218,8 @@ class PipelinePlanner {
   }
 
   void AddStepEnd() {
-    std::vector<int32_t> all;
-    for (int32_t device = 0; device < layout_.devices; ++device) all.push_back(device);
+    std::vector<int32_t> all(static_cast<size_t>(layout_.devices));
+    std::iota(all.begin(), all.end(), 0);
     std::vector<Devices> known(operations_.size());
     std::vector<double> tails(all.size());
     std::vector<double> updates(all.size());

@@ -330,6 +330,7 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
     std::vector<Wanted> wanted;
     const auto made = static_cast<int32_t>(runs_.size());
     const int32_t more = is_random_ ? std::min(kAtOnce, options_.replications - made) : 1;
+    wanted.reserve(static_cast<size_t>(more));
     for (int32_t i = 0; i < more; ++i) wanted.push_back({.replication = made + i});
     if (absl::Status status = RunAll(wanted, stop, executor); !status.ok()) {
       if (!IsTimeBudgetSpent(status)) return status;

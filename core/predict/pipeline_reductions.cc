@@ -64,6 +64,7 @@ class ReductionWriter {
     if (pipeline_.reduction == PipelineReduction::kMegatronBuckets) rule = MegatronBuckets(stage);
     if (!std::holds_alternative<RecordedBuckets>(rule)) {
       std::vector<int64_t> bytes;
+      bytes.reserve(gradients.size());
       for (const StageGradient& gradient : gradients) bytes.push_back(gradient.bytes);
       return GradientsByBucket(bytes, rule);
     }

@@ -25,13 +25,13 @@ double RecordedStepSeconds(const Profile& profile) {
 
 absl::StatusOr<double> ReplayedStepSeconds(const Profile& profile, double added_transfer_seconds,
                                            StopCheck stop) {
-  absl::StatusOr<Scenario> scenario = ResolveScenario(profile, {});
-  if (!scenario.ok()) return scenario.status();
-  *scenario = AsTransferred(*std::move(scenario), added_transfer_seconds);
+  absl::StatusOr<Scenario> resolved = ResolveScenario(profile, {});
+  if (!resolved.ok()) return resolved.status();
+  const Scenario scenario = AsTransferred(*std::move(resolved), added_transfer_seconds);
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
-      RankedGraph::Make(profile, *scenario, stop);
+      RankedGraph::Make(profile, scenario, stop);
   if (!ranked.ok()) return ranked.status();
-  JobGraph job = (*ranked)->JobOf(*scenario);
+  JobGraph job = (*ranked)->JobOf(scenario);
   job.drawing = StepDrawing::kReplay;
   const RunOptions options{
       .steps_per_worker = job.step_count(), .start_offsets = {Span{}}, .keep_step_ends = true};

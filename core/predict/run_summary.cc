@@ -228,6 +228,7 @@ void Fields(Bytes& bytes, StepTimeHistogram& histogram) {
 template <typename Bytes>
 void Fields(Bytes& bytes, CompletionSeries& completions) {
   int64_t stride = completions.stride();
+  // A copy that is read into. NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   std::vector<Instant> marks = completions.marks();
   bytes(stride);
   bytes(marks);

@@ -257,11 +257,8 @@ Changed JobChanges::By(WhatIf change, const Scenario& scenario) const {
                     [&](Scenario& changed) { return MakeServersTwiceAsFast(*profile_, changed); });
     case WhatIf::kNoHostWait:
       return NoHostWait(scenario);
-    case WhatIf::kBestBuckets:
-    case WhatIf::kBestTransferOrder:
-      break;  // searched for
     default:
-      break;  // of pipelines
+      break;  // searched for, or of pipelines
   }
   return {};
 }

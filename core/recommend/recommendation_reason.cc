@@ -248,8 +248,8 @@ std::string LimitOfPipeline(const PipelineReport& report) {
 std::string Limit(const Prediction& prediction) {
   if (prediction.pipeline.has_value()) return LimitOfPipeline(*prediction.pipeline);
   const ResourceUtilization& used = prediction.most_used;
-  const std::string most_used = absl::StrFormat("the most used resource is %s, %.0f %% busy",
-                                                ResourceName(used), 100 * used.fraction);
+  std::string most_used = absl::StrFormat("the most used resource is %s, %.0f %% busy",
+                                          ResourceName(used), 100 * used.fraction);
   if (!prediction.bottleneck_gain.has_value()) return most_used;
   const ResourceGain& gain = *prediction.bottleneck_gain;
   std::string limit = ResourceName(prediction.bottleneck);

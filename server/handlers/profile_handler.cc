@@ -310,8 +310,11 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::OnlyValidate(const StoredProfile& 
   if (found.ok()) there = *std::move(found);
   const absl::StatusOr<bool> is_new = IsToBeWritten(answer.summary, there, terms);
   if (!is_new.ok()) return NameSimilar(is_new.status(), answer.summary.id, store_);
-  if (!*is_new) answer.summary = *std::move(there);
-  if (*is_new && there) answer.summary.owner = there->owner;
+  if (!*is_new) {
+    answer.summary = *std::move(there);
+  } else if (there) {
+    answer.summary.owner = there->owner;
+  }
   return answer;
 }
 

@@ -291,8 +291,9 @@ absl::StatusOr<std::vector<int64_t>> PostgresShardStore::Finished(const ShardLoo
               "ORDER BY shard",
               Of(loop));
   if (!result.ok()) return result.status();
-  std::vector<int64_t> finished;
-  for (int row = 0; row < result->rows(); ++row) finished.push_back(result->Integer(row, 0));
+  std::vector<int64_t> finished(static_cast<size_t>(result->rows()));
+  for (int row = 0; row < result->rows(); ++row)
+    finished[static_cast<size_t>(row)] = result->Integer(row, 0);
   return finished;
 }
 

@@ -344,8 +344,9 @@ class ImportCommand : public Command {
     }
     if (graph_.empty()) return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<FileStream>> graph = OpenInput(graph_);
-    if (graph.ok()) inputs.graph = *std::move(graph);
-    return graph.status();
+    if (!graph.ok()) return graph.status();
+    inputs.graph = *std::move(graph);
+    return absl::OkStatus();
   }
 
   // The fields of the request, by the files that fill them.

@@ -256,7 +256,7 @@ absl::StatusOr<ClusterPreset> ClusterFromArgument(const std::string& argument) {
 
 namespace {
 
-absl::Status Unusable(const std::string& text, std::string why) {
+absl::Status Unusable(const std::string& text, const std::string& why) {
   return absl::InvalidArgumentError(
       absl::StrCat("\"", text, "\" is neither a number nor two devices, as h100/v100: ", why));
 }

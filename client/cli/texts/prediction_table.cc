@@ -315,7 +315,7 @@ std::string ScenarioText(const v1::Prediction& prediction) {
 
 std::string BottleneckText(const v1::Prediction& prediction) {
   if (prediction.has_pipeline()) return PipelineBottleneckText(prediction.pipeline());
-  const std::string resource = ResourceText(prediction);
+  std::string resource = ResourceText(prediction);
   if (!prediction.has_bottleneck_gain()) return resource;
   const double percent = 100 * prediction.bottleneck_gain();
   return absl::StrFormat("%s (%+.*f%% if %s)", resource, std::abs(percent) < kSmallPercent ? 1 : 0,

@@ -61,6 +61,7 @@ int64_t LongestUsual(const std::vector<int64_t>& lengths, int64_t median) {
   constexpr int64_t kMostDeviation = (int64_t{1} << 60) / kFarDeviations;
   if (lengths.size() < kFewSteps) return INT64_MAX;
   std::vector<int64_t> deviations;
+  deviations.reserve(lengths.size());
   for (const int64_t length : lengths) deviations.push_back(std::abs(length - median));
   return std::max(kFarLengths * median,
                   median + kFarDeviations * std::min(kMostDeviation, MiddleOf(deviations)));

@@ -67,7 +67,8 @@ class HorovodImport {
   absl::Status ChooseTensors();
   absl::Status FindSteps();
   std::vector<size_t> WholeSteps();
-  std::vector<size_t> UsualSteps(const std::vector<int64_t>& ends, std::vector<size_t> whole);
+  std::vector<size_t> UsualSteps(const std::vector<int64_t>& ends,
+                                 const std::vector<size_t>& whole);
   void AddOperations(ProfileDraft& draft) const;
 
   std::vector<HorovodTensor> tensors_;
@@ -199,7 +200,7 @@ std::vector<size_t> HorovodImport::WholeSteps() {
 
 // Places of the steps that are kept, each of which lasts from where the one before has ended.
 std::vector<size_t> HorovodImport::UsualSteps(const std::vector<int64_t>& ends,
-                                              std::vector<size_t> whole) {
+                                              const std::vector<size_t>& whole) {
   constexpr int64_t kLongest = int64_t{1} << 60;
   const auto length = [&](size_t s) {
     return std::clamp<int64_t>(ends[s] - ends[s - 1], 0, kLongest);
@@ -246,7 +247,7 @@ absl::Status HorovodImport::FindSteps() {
   }
   std::vector<double> offsets(tensors_.size(), 0);
   double waited_ns = 0;
-  for (const size_t s : UsualSteps(ends, std::move(whole))) {
+  for (const size_t s : UsualSteps(ends, whole)) {
     ready_ns_.emplace_back(tensors_.size(), 0);
     int64_t last_ns = ends[s - 1];
     for (size_t at = rounds_[s].first; at < rounds_[s].first + rounds_[s].count; ++at) {

@@ -41,7 +41,7 @@ struct StepForm {
   size_t copies = 0;
   bool has_optimizer = false;
 
-  auto operator<=>(const StepForm&) const = default;
+  auto operator<=>(const StepForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 StepForm FormOf(const StepContent& content) {
@@ -598,10 +598,11 @@ absl::StatusOr<int32_t> StepContentFinder::FoundGroup() const {
     });
   }
   if (likely.size() > 1) {
-    std::vector<std::string> names;
-    for (const int32_t group : likely) names.push_back(NameOfGroup(group));
+    const auto name = [this](std::string* text, int32_t group) {
+      absl::StrAppend(text, NameOfGroup(group));
+    };
     return ContentFault(absl::StrCat(
-        "its all-reduces are of the groups ", absl::StrJoin(names, ", "),
+        "its all-reduces are of the groups ", absl::StrJoin(likely, ", ", name),
         ", and sizes do not tell which are of gradients: say it (--data-parallel-group, in a "
         "request data_parallel_group), record with record_shapes=True, or name the groups "
         "(init_device_mesh with mesh_dim_names, new_group with group_desc)"));

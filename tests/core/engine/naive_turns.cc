@@ -48,8 +48,13 @@ void NaiveTurns::GiveTurn(const Which& which, Link& link) {
     turns_ended_ += 1;
   }
   if (!link.serving.has_value()) {
-    std::list<Flow>& next = link.newcomers.empty() ? link.others : link.newcomers;
+    const size_t flows =
+        which.own ? static_cast<size_t>(rules_.servers) : rules_.worker_rates.size();
+    const bool others_go = link.newcomers.empty() ||
+                           (!link.others.empty() && IsSecondOfSome(which) && link.passing >= flows);
+    std::list<Flow>& next = others_go ? link.others : link.newcomers;
     if (next.empty()) return;
+    link.passing = others_go || link.others.empty() ? 0 : link.passing + 1;
     newcomers_first_ += !link.newcomers.empty() && !link.others.empty() ? 1 : 0;
     link.serving = next.front();
     next.pop_front();

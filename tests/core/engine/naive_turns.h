@@ -55,6 +55,7 @@ class NaiveTurns {
   struct Link {
     std::list<Flow> newcomers;
     std::list<Flow> others;
+    size_t passing = 0;  // newcomers that went one after the other while others waited
     std::optional<Flow> serving;
     Exact turn_left;
     std::optional<Exact> under_way;  // bytes that have not passed
@@ -64,6 +65,15 @@ class NaiveTurns {
   std::vector<Which> PathOf(const Flow& flow) const;
   bool IsSecond(const Which& which, const Flow& flow) const {
     return PathOf(flow).front() != which;
+  }
+  bool IsSecondOfSome(const Which& which) const {
+    for (size_t worker = 0; worker < rules_.worker_rates.size(); ++worker) {
+      for (int server = 0; server < rules_.servers; ++server) {
+        const std::vector<Which> path = PathOf({worker, server});
+        if (path.size() > 1 && path.back() == which) return true;
+      }
+    }
+    return false;
   }
   Exact RateOf(const Which& which) const {
     return which.own ? rules_.worker_rates[which.index] : rules_.server_rate;

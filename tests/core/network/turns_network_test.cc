@@ -92,6 +92,32 @@ TEST(TurnsNetworkTest, GapsBetweenPiecesMakeNoNewcomer) {
                               {50, 4}, {60, 1}, {60, 7}, {70, 2}, {90, 0}}));
 }
 
+// Four workers whose short chunks follow each other, each idle at the hub for an instant only, have
+// more to send than it can take, and are newcomers there every time.
+TEST(TurnsNetworkTest, ALongChunkIsNotStarvedByShortOnes) {
+  constexpr int32_t kLong = 4;
+  constexpr int64_t kPieces = 20;
+  TurnsNetwork network({.hubs = 1, .turn = Span{10}, .from_workers = true},
+                       std::vector<int64_t>(5, kUnit / 2));
+  for (int32_t flow = 0; flow < kLong; ++flow) network.Start(flow, Span{10});
+  network.Start(kLong, Span{10 * kPieces});
+  Instant now = network.Settle(Instant{0});
+  std::vector<int32_t> ended;
+  std::vector<int32_t> delivered;
+  while (std::find(delivered.begin(), delivered.end(), kLong) == delivered.end()) {
+    // Each of its pieces waits for as many others as the hub has flows, and a turn under way.
+    ASSERT_LE(now.ticks, 10 * (5 + 2) * kPieces);
+    ended.clear();
+    delivered.clear();
+    network.TakeEnded(now, ended);
+    network.TakeDelivered(now, delivered);
+    for (const int32_t flow : delivered)
+      if (flow != kLong) network.Start(flow, Span{10});
+    now = network.Settle(now);
+  }
+  EXPECT_GT(now.ticks, 10 * 5 * (kPieces - 2)) << "the others were not served in between";
+}
+
 // A hub is a TurnsLink where no worker's own link binds.
 TEST(TurnsNetworkTest, LinksThatNeverBindAreNotCrossed) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
