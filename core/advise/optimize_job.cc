@@ -283,7 +283,7 @@ class StrategyAdviser {
   void Take(Judged best, const std::vector<BeginStrategy>& starts, const FusionCosts& costs) {
     CompareFull("FOUND", best.full, RestsOnShare(best.strategy, costs));
     const Gain gain = answer_.compared.back().gain;
-    // Where there are no baselines, nobody need write what makes no difference.
+    // A strategy that makes no difference need not be written, unless baselines are compared.
     const bool is_none = !query_.baselines.has_value() && gain.is_none;
     if (plan_->pass == MemoryPass::kNone &&
         (is_none || best.steps_per_second() <= answer_.as_recorded.steps_per_second))

@@ -134,7 +134,7 @@ class StrategyWriter {
     Operation joined = Joined(members, at);
     joined.size_bytes = 0;
     for (const int32_t member : members) joined.size_bytes += operations_[Index(member)].size_bytes;
-    joined.parameter = route_->ParameterOf(tensors.gradients, members);
+    joined.parameter = route_->ParameterOf(tensors.gradients);
     const int64_t all = joined.size_bytes;
     const std::string name = joined.name;
     for (int32_t part = 0; part < tensors.partitions; ++part) {

@@ -57,9 +57,8 @@ class CollectiveRoute final : public TensorRoute {
       if (IsGradient(operations_[i])) carriers[i] = static_cast<int32_t>(i);
     return carriers;
   }
-  std::string ParameterOf(const std::vector<int32_t>&,
-                          const std::vector<int32_t>& operations) const override {
-    return operations.size() > 1 ? "" : operations_[Index(operations.front())].parameter;
+  std::string ParameterOf(const std::vector<int32_t>& gradients) const override {
+    return gradients.size() > 1 ? "" : operations_[Index(gradients.front())].parameter;
   }
   std::string PartOf(const std::string&, int32_t) const override { return ""; }
 
@@ -160,8 +159,7 @@ class ServerRoute final : public TensorRoute {
     }
     return carriers;
   }
-  std::string ParameterOf(const std::vector<int32_t>& gradients,
-                          const std::vector<int32_t>&) const override {
+  std::string ParameterOf(const std::vector<int32_t>& gradients) const override {
     return operations_[Index(gradients.back())].parameter;
   }
   std::string PartOf(const std::string& parameter, int32_t part) const override {

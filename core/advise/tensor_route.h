@@ -43,9 +43,8 @@ class TensorRoute {
   virtual bool KeepsLoneTensors() const = 0;
   // By operation, the gradient that takes it along, itself for a gradient; -1: none does.
   virtual std::vector<int32_t> CarriersOf() const = 0;
-  // The parameter of the tensor that is made of such gradients; of some of their operations.
-  virtual std::string ParameterOf(const std::vector<int32_t>& gradients,
-                                  const std::vector<int32_t>& operations) const = 0;
+  // The parameter of the tensor that is made of such gradients.
+  virtual std::string ParameterOf(const std::vector<int32_t>& gradients) const = 0;
   // The parameter of the tensor's part, counted from 0, that is not the first one.
   virtual std::string PartOf(const std::string& parameter, int32_t part) const = 0;
 

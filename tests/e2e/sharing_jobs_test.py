@@ -106,7 +106,7 @@ class SharedJobTest(unittest.TestCase):
         metadata = self.metadata(self.replicas[0], name)
         self.assertEqual(metadata.attempts, 1)
         self.assertGreater(metadata.expected_operations, 0)
-        # What was of use while it ran is gone with its end.
+        # Shards are of use while it runs, and gone with its end.
         self.assertEqual(POSTGRES.run(self.conninfo.split("dbname=")[1], "SELECT count(*) FROM stepcast_shards").strip(), "0")
         self.assertEqual(together, self.answer_of_one("allocate_workers", question, allocation_pb2.AllocateWorkersResponse()))
 

@@ -55,7 +55,7 @@ TEST(TensorRouteTest, UpdatesAndDownloadsGoWithTheUploadOfTheirParameter) {
   const auto route = TensorRoute::Of(profile, scenario);
   EXPECT_THAT(route->CarriersOf(), ElementsAre(5, 4, -1, -1, 4, 5, 4, 5));
   EXPECT_TRUE(route->KeepsLoneTensors());
-  EXPECT_EQ(route->ParameterOf({4, 5}, {6, 7}), "a");
+  EXPECT_EQ(route->ParameterOf({4, 5}), "a");
   EXPECT_EQ(route->PartOf("a", 1), "a#2");
   EXPECT_FALSE(route->IsChain());
   // When the computations that each waits for had ended.
