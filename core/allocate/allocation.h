@@ -14,7 +14,7 @@
 #include "core/allocate/throughput_curve.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
-#include "core/model/assumptions.h"
+#include "core/model/scenario.h"
 #include "core/predict/certainty.h"
 #include "core/predict/throughput.h"
 

@@ -13,7 +13,7 @@
 #include "core/allocate/allocation_query.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
-#include "core/model/assumptions.h"
+#include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
 

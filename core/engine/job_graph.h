@@ -5,6 +5,7 @@
 // stands here. Threads: immutable once written; share it freely between runs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -197,5 +198,14 @@ struct JobGraph {
   // networks and at the ends of their steps.
   bool StepsStandAlone() const;
 };
+
+inline bool JobGraph::StepsStandAlone() const {
+  const bool meets_at_ends =
+      std::all_of(couplings.begin(), couplings.end(),
+                  [](const Coupling& coupling) { return coupling.op == kStepEnd; });
+  const bool draws_apart = drawing != StepDrawing::kJoint;
+  return programs.size() == 1 && meets_at_ends && peer_edges.empty() && gatherings.empty() &&
+         joint.ops.empty() && draws_apart && !slows_computation();
+}
 
 }  // namespace stepcast

@@ -5,7 +5,6 @@
 #include <functional>
 #include <queue>
 
-#include "core/engine/compute_speed.h"
 #include "core/engine/step_scaling.h"
 
 namespace stepcast {

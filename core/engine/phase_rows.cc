@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/engine/compute_speed.h"
-
 namespace stepcast {
 
 namespace {

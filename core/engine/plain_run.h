@@ -27,7 +27,6 @@
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/engine/completions.h"
-#include "core/engine/compute_speed.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/joint_sequence.h"
 #include "core/engine/lane_queues.h"

@@ -6,6 +6,8 @@
 // dependency, and 8 bytes an operation and recorded step.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -201,5 +203,13 @@ class Program {
   double longest_step_ticks_ = 0;
   bool is_whole_ = true;
 };
+
+// A recorded computation on a worker `speed` times as fast as the recorded one: not shortened to
+// nothing, so that no step can take no time, and not past the end of time. REQUIRES: speed > 0.
+inline Span AtSpeed(Span recorded, double speed) {
+  if (speed == 1 || recorded.ticks == 0) return recorded;
+  return {std::llround(std::clamp(static_cast<double>(recorded.ticks) / speed, 1.0,
+                                  static_cast<double>(kEndOfTime.ticks)))};
+}
 
 }  // namespace stepcast

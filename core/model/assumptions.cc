@@ -1,5 +1,3 @@
-#include "core/model/assumptions.h"
-
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -7,6 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
+#include "core/model/scenario.h"
 
 namespace stepcast {
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/all_reduce.h"
+#include "core/model/job_change.h"
 #include "core/model/parameter_servers.h"
 #include "core/model/pipeline.h"
 #include "core/model/profile.h"
@@ -238,5 +239,12 @@ std::string WhyNotAccumulated(const Profile& profile, const ScenarioDraft& draft
 // scenario: an input is never silently ignored.
 absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft,
                                          const ScenarioLimits& limits = {});
+
+// Values assumed in the scenario that it still has and that move its answer: what is between
+// workers does not with one; and those of the job's change. The change of kind is the first.
+std::vector<Assumption> AssumptionsOf(const Scenario& scenario);
+
+// Adds those that are not among `told`.
+void AddAssumptions(const Scenario& scenario, std::vector<Assumption>& told);
 
 }  // namespace stepcast

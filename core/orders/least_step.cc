@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/base/index.h"
-#include "core/engine/compute_speed.h"
 #include "core/engine/simulation.h"
 #include "core/network/max_min_network.h"
 #include "core/orders/outstanding_downloads.h"

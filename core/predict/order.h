@@ -17,7 +17,6 @@
 
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
-#include "core/model/assumptions.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bandwidth.h"
-#include "core/model/assumptions.h"
+#include "core/model/scenario.h"
 #include "server/convert/enum_table.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/scenario_convert.h"

@@ -4,7 +4,7 @@
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
 
-#include "core/model/assumptions.h"
+#include "core/model/scenario.h"
 #include "server/convert/prediction_requests.h"
 #include "server/convert/profile_convert.h"
 #include "stepcast/v1/allocation.pb.h"

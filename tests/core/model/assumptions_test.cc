@@ -1,4 +1,3 @@
-#include "core/model/assumptions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

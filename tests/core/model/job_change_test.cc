@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/model/assumptions.h"
 #include "core/model/scenario.h"
 #include "core/model/step_model.h"
 
