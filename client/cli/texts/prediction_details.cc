@@ -94,8 +94,8 @@ std::string CertaintyText(const Predictions& predictions) {
       error.fraction() > 0 ? absl::StrCat(" and the model's error, ", PercentText(error.fraction()),
                                           " (", error.source(), ")\n")
                            : "\n");
-  constexpr double kWorthSaying = 0.8;
-  if (is_sample && value > 0 && most.half_width_with_more_steps() < kWorthSaying * half_width) {
+  const double gained = half_width - most.half_width_with_more_steps();
+  if (is_sample && value > 0 && gained > std::max(half_width / 5, value / 200)) {  // worth a record
     absl::StrAppend(&text, "record 20 more steps: +-",
                     PercentText(most.half_width_with_more_steps() / value), " instead of +-",
                     PercentText(half_width / value), " with ", WorkersOf(most),

@@ -150,18 +150,19 @@ PaperModel Vgg16(int32_t batch_size) {
 }
 
 PaperModel BertBase(int32_t batch_size) {
-  constexpr int64_t kTokens = 128;
-  constexpr int64_t kHidden = 768;
+  constexpr int64_t kTextTokens = 128;
+  constexpr int64_t kWidth = 768;
   Network network;
-  network.Add((30522 + 512 + 2) * kHidden, kTokens * kHidden);
+  network.Add((30522 + 512 + 2) * kWidth, kTextTokens * kWidth);
   for (int block = 0; block < 12; ++block) {
-    for (int projection = 0; projection < 3; ++projection) network.Dense(kHidden, kHidden, kTokens);
-    network.Add(kHidden * kHidden + 3 * kHidden,
-                kHidden * kHidden * kTokens + 2 * kTokens * kTokens * kHidden);
-    network.Dense(kHidden, 4 * kHidden, kTokens);
-    network.Dense(4 * kHidden, kHidden, kTokens);
+    for (int projection = 0; projection < 3; ++projection)
+      network.Dense(kWidth, kWidth, kTextTokens);
+    network.Add(kWidth * kWidth + 3 * kWidth,
+                kWidth * kWidth * kTextTokens + 2 * kTextTokens * kTextTokens * kWidth);
+    network.Dense(kWidth, 4 * kWidth, kTextTokens);
+    network.Dense(4 * kWidth, kWidth, kTextTokens);
   }
-  network.Dense(kHidden, kHidden, kTokens);
+  network.Dense(kWidth, kWidth, kTextTokens);
   return network.Model("BERT-base", batch_size);
 }
 

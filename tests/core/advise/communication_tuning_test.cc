@@ -626,7 +626,7 @@ TEST(ResolveTuningTest, DefaultsAreEightWorkersAndAllThatTheScenarioAllows) {
 
 TEST(ResolveTuningTest, ThreadsAndMethodsOfContentionAreRefusedByName) {
   const Profile profile = Training({1000, 1000}, {{500, 500}});
-  const auto fault = [&](TuningDraft draft) {
+  const auto fault = [&](const TuningDraft& draft) {
     const std::vector<Fault> faults = DetailsOf(ResolveTuning(profile, draft).status()).faults;
     return faults.size() == 1 ? absl::StrCat(faults[0].field, ": ", faults[0].description)
                               : absl::StrCat(faults.size(), " faults");

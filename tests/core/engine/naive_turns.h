@@ -46,7 +46,7 @@ class NaiveTurns {
   struct Which {
     bool own = false;
     size_t index = 0;
-    friend auto operator<=>(const Which&, const Which&) = default;
+    friend auto operator<=>(const Which&, const Which&) = default;  // NOLINT(modernize-use-nullptr)
   };
   struct Piece {
     Exact bytes;

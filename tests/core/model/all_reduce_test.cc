@@ -120,7 +120,7 @@ TEST(AllReduceTest, TheRecordingsBucketsCountUnlessOthersAreAskedFor) {
 }
 
 TEST(AllReduceTest, LatenciesAreTypicalOnesWhereTheAlgorithmHasNone) {
-  const auto latencies = [](AllReduceDraft job) {
+  const auto latencies = [](const AllReduceDraft& job) {
     const AllReduce resolved = Resolved(job);
     return std::pair(resolved.latency_seconds, resolved.intra_node_latency_seconds);
   };

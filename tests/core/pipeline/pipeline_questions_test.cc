@@ -181,7 +181,8 @@ TEST(PipelineLogTest, SlicesAreTheRun) {
         transfers[slice.output].insert(slice.kind);
       }
       if (slice.kind != PipelineSlice::Kind::kComputation) continue;
-      computed[static_cast<size_t>(slice.replica * 3 + slice.device)] += slice.end - slice.begin;
+      computed[static_cast<size_t>(slice.replica) * 3 + static_cast<size_t>(slice.device)] +=
+          slice.end - slice.begin;
       if (slice.input >= 0) transfers[slice.input].insert(PipelineSlice::Kind::kRest);
       if (slice.output >= 0) transfers[slice.output].insert(PipelineSlice::Kind::kComputation);
     }
@@ -202,7 +203,7 @@ TEST(PipelineTraceTest, ItEndsWhereItsSinkFailsAndCountsItsEvents) {
   std::string text;
   const auto summary = WriteTrace(
       profile, *query,
-      [&](std::string piece) {
+      [&](const std::string& piece) {
         text += piece;
         return absl::OkStatus();
       },

@@ -219,9 +219,9 @@ TEST(SettledChoiceTest, OneThatCannotBeBeatenIsSure) {
 
 TEST(SettledChoiceTest, EqualAlternativesAreOne) {
   const auto of = [](std::vector<double> runs) {
-    const double sum = std::accumulate(runs.begin(), runs.end(), 0.0);
-    return Alternative{
-        .value = sum / static_cast<double>(runs.size()), .deviation = 1, .runs = std::move(runs)};
+    const double mean =
+        std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
+    return Alternative{.value = mean, .deviation = 1, .runs = std::move(runs)};
   };
   const Alternative best = of({10, 12, 11});
   const Alternative rival = of({9.5, 11.8, 10.4});

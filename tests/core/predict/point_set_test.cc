@@ -270,7 +270,7 @@ TEST(RunMemoryTest, ARunOfTheOtherStartIsNoneOfThatStartAskedFor) {
 // Workers that begin together stay in step for ever: no longer run will say anything else.
 TEST(PointSetTest, WhereNeitherStartMovesShortRunsAreTheAnswer) {
   testing::JobBuilder job;
-  job.Upload(700, {job.Compute({100}, {job.Download(700)})});
+  job.Upload(700, {job.Compute(100, {job.Download(700)})});
   const Profile profile = job.Build();
   const SimulationOptions options{
       .automatic_steps = true, .automatic_warmup = true, .automatic_replications = true};

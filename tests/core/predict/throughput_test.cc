@@ -198,7 +198,7 @@ TEST(ThroughputTest, SharingOfSeveralServersLinksThatNothingSaysIsWarnedOfWhereI
 TEST(ThroughputTest, WorkersWhoseUploadsAreAddedUpRememberTheirStart) {
   JobBuilder job;
   const int32_t download = job.Download(3'000'000, {}, 0, "a");
-  job.Upload(3'000'000, {job.Compute({4'000'000}, {download})}, 0, "a");
+  job.Upload(3'000'000, {job.Compute(4'000'000, {download})}, 0, "a");
   const Profile profile = job.Build();
   const auto predicted = [&](uint64_t seed, Synchronization synchronization) {
     return Predicted(profile,

@@ -122,9 +122,10 @@ class PredictionHandlerTest : public ::testing::Test {
 
 TEST_F(PredictionHandlerTest, AStoredAndAnInlineProfileGiveTheSameAnswer) {
   const ThroughputDraft draft{.worker_counts = {1, 3}, .options = Short()};
-  auto stored = handler_.PredictThroughput({.source = "profiles/small", .draft = draft});
-  auto in_line =
-      handler_.PredictThroughput({.source = ProfileInput{.draft = SmallProfile()}, .draft = draft});
+  auto stored =
+      handler_.PredictThroughput({.source = {.recorded = "profiles/small"}, .draft = draft});
+  auto in_line = handler_.PredictThroughput(
+      {.source = {.recorded = ProfileInput{.draft = SmallProfile()}}, .draft = draft});
   ASSERT_TRUE(stored.ok()) << stored.status();
   ASSERT_TRUE(in_line.ok()) << in_line.status();
   const auto first = (*std::move(stored))(NeverStop);
@@ -143,8 +144,8 @@ TEST_F(PredictionHandlerTest, AStoredAndAnInlineProfileGiveTheSameAnswer) {
 }
 
 TEST_F(PredictionHandlerTest, WithoutAScenarioOneWorkerIsPredicted) {
-  auto computation =
-      handler_.PredictThroughput({.source = "profiles/small", .draft = {.options = Short()}});
+  auto computation = handler_.PredictThroughput(
+      {.source = {.recorded = "profiles/small"}, .draft = {.options = Short()}});
   ASSERT_TRUE(computation.ok()) << computation.status();
   const auto answer = (*std::move(computation))(NeverStop);
   ASSERT_EQ(answer->answer.predictions.size(), 1U);
@@ -152,25 +153,27 @@ TEST_F(PredictionHandlerTest, WithoutAScenarioOneWorkerIsPredicted) {
 }
 
 TEST_F(PredictionHandlerTest, AllThreeMethodsAnswer) {
-  auto recommendation =
-      handler_.RecommendWorkers({.source = "profiles/small", .draft = {.options = Short()}});
+  auto recommendation = handler_.RecommendWorkers(
+      {.source = {.recorded = "profiles/small"}, .draft = {.options = Short()}});
   ASSERT_TRUE(recommendation.ok()) << recommendation.status();
   EXPECT_GE((*std::move(recommendation))(NeverStop)->answer.workers, 1);
-  auto order = handler_.OptimizeOrder({.source = "profiles/small", .draft = {.options = Short()}});
+  auto order = handler_.OptimizeOrder(
+      {.source = {.recorded = "profiles/small"}, .draft = {.options = Short()}});
   ASSERT_TRUE(order.ok()) << order.status();
   EXPECT_FALSE((*std::move(order))(NeverStop)->answer.orders.empty());
 }
 
 TEST_F(PredictionHandlerTest, ADiagnosisIsOfTheJobThatIsPredicted) {
   const ScenarioDraft scenario{.workers = 2};
-  auto diagnosis = handler_.DiagnoseJob(
-      {.source = "profiles/small", .draft = {.scenario = scenario, .options = Short()}});
+  auto diagnosis = handler_.DiagnoseJob({.source = {.recorded = "profiles/small"},
+                                         .draft = {.scenario = scenario, .options = Short()}});
   ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
   EXPECT_EQ(diagnosis->content(), DigestOf(*Profile::Create(SmallProfile())));
   const auto answer = (*std::move(diagnosis))(NeverStop);
   ASSERT_TRUE(answer.ok()) << answer.status();
-  auto prediction = handler_.PredictThroughput(
-      {.source = "profiles/small", .draft = {.scenario = scenario, .options = Short()}});
+  auto prediction =
+      handler_.PredictThroughput({.source = {.recorded = "profiles/small"},
+                                  .draft = {.scenario = scenario, .options = Short()}});
   ASSERT_TRUE(prediction.ok()) << prediction.status();
   EXPECT_EQ(answer->answer.prediction.examples_per_second,
             (*std::move(prediction))(NeverStop)->answer.predictions[0].examples_per_second);
@@ -178,18 +181,18 @@ TEST_F(PredictionHandlerTest, ADiagnosisIsOfTheJobThatIsPredicted) {
   EXPECT_FALSE(answer->answer.what_ifs.empty());
   EXPECT_EQ(answer->context.options.steps_per_worker, 20);
   EXPECT_EQ(answer->context.profile_digest, DigestOf(*Profile::Create(SmallProfile())));
-  EXPECT_THAT(
-      Fields(
-          handler_.DiagnoseJob({.source = "profiles/small", .draft = {.scenario = {.workers = -1}}})
-              .status()),
-      ElementsAre("scenario.workers"));
+  EXPECT_THAT(Fields(handler_
+                         .DiagnoseJob({.source = {.recorded = "profiles/small"},
+                                       .draft = {.scenario = {.workers = -1}}})
+                         .status()),
+              ElementsAre("scenario.workers"));
 }
 
 TEST_F(PredictionHandlerTest, AStrategyIsOfAllReduces) {
-  EXPECT_THAT(Fields(handler_.OptimizeJob({.source = "profiles/small"}).status()),
+  EXPECT_THAT(Fields(handler_.OptimizeJob({.source = {.recorded = "profiles/small"}}).status()),
               ::testing::Contains("profile"));
   EXPECT_THAT(Fields(handler_
-                         .OptimizeJob({.source = "profiles/small",
+                         .OptimizeJob({.source = {.recorded = "profiles/small"},
                                        .draft = {.fused_share = 2},
                                        .time_budget_seconds = 0})
                          .status()),
@@ -205,9 +208,10 @@ TEST_F(PredictionHandlerTest, AProfileIsRequired) {
 }
 
 TEST_F(PredictionHandlerTest, AProfilesNameMustBeOneAndExist) {
-  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = "small"}).status()),
+  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = {.recorded = "small"}}).status()),
               ElementsAre("profile"));
-  const absl::Status status = handler_.PredictThroughput({.source = "profiles/none"}).status();
+  const absl::Status status =
+      handler_.PredictThroughput({.source = {.recorded = "profiles/none"}}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(DetailsOf(status).resource.name, "profiles/none");
 }
@@ -217,10 +221,11 @@ TEST_F(PredictionHandlerTest, AnInlineProfilesFaultsHaveItsPathAndComeWithTheReq
   draft.batch_size = -3;
   const absl::Status status =
       handler_
-          .PredictThroughput({.source = ProfileInput{.draft = draft,
-                                                     .faults = {{.field = "operations[0].resource",
-                                                                 .description = "9"}}},
-                              .faults = {{.field = "options.start", .description = "8"}}})
+          .PredictThroughput(
+              {.source = {.recorded = ProfileInput{.draft = draft,
+                                                   .faults = {{.field = "operations[0].resource",
+                                                               .description = "9"}}}},
+               .faults = {{.field = "options.start", .description = "8"}}})
           .status();
   EXPECT_EQ(DetailsOf(status).reason, "PROFILE_INVALID");
   EXPECT_THAT(Fields(status), ElementsAre("inline_profile.operations[0].resource", "options.start",
@@ -228,7 +233,7 @@ TEST_F(PredictionHandlerTest, AnInlineProfilesFaultsHaveItsPathAndComeWithTheReq
 }
 
 TEST_F(PredictionHandlerTest, TheRequestsFaultsComeWithTheCores) {
-  PredictThroughputCall call{.source = "profiles/small",
+  PredictThroughputCall call{.source = {.recorded = "profiles/small"},
                              .draft = {.worker_counts = {-1}, .options = {.replications = 0}},
                              .faults = {{.field = "options.start", .description = "8"}}};
   const absl::Status status = handler_.PredictThroughput(call).status();
@@ -242,36 +247,38 @@ TEST_F(PredictionHandlerTest, EitherOffsetsOrAStaggeredStart) {
   const SimulationOptionsDraft staggered{.start = Start::kStaggered};
   EXPECT_THAT(
       Fields(handler_
-                 .PredictThroughput({.source = "profiles/small",
+                 .PredictThroughput({.source = {.recorded = "profiles/small"},
                                      .draft = {.scenarios = {scenario}, .options = staggered}})
                  .status()),
       ElementsAre("scenarios[0].start_offsets_ns"));
   EXPECT_THAT(Fields(handler_
-                         .PredictThroughput({.source = "profiles/small",
+                         .PredictThroughput({.source = {.recorded = "profiles/small"},
                                              .draft = {.scenario = scenario, .options = staggered}})
                          .status()),
               ElementsAre("scenario.start_offsets_ns"));
   EXPECT_THAT(Fields(handler_
-                         .OptimizeOrder({.source = "profiles/small",
+                         .OptimizeOrder({.source = {.recorded = "profiles/small"},
                                          .draft = {.scenario = scenario, .options = staggered}})
                          .status()),
               ElementsAre("scenario.start_offsets_ns"));
 }
 
 TEST_F(PredictionHandlerTest, AnOrdersTimeBudgetIsOneOfItsOptions) {
-  EXPECT_THAT(
-      Fields(
-          handler_.OptimizeOrder({.source = "profiles/small", .time_budget_seconds = -1}).status()),
-      ElementsAre("time_budget"));
-  auto computation = handler_.OptimizeOrder(
-      {.source = "profiles/small", .draft = {.options = Short()}, .time_budget_seconds = 3});
+  EXPECT_THAT(Fields(handler_
+                         .OptimizeOrder(
+                             {.source = {.recorded = "profiles/small"}, .time_budget_seconds = -1})
+                         .status()),
+              ElementsAre("time_budget"));
+  auto computation = handler_.OptimizeOrder({.source = {.recorded = "profiles/small"},
+                                             .draft = {.options = Short()},
+                                             .time_budget_seconds = 3});
   ASSERT_TRUE(computation.ok()) << computation.status();
   EXPECT_EQ((*std::move(computation))(NeverStop)->context.options.time_budget_seconds, 3);
 }
 
 TEST_F(PredictionHandlerTest, ATraceIsWrittenToItsSink) {
   auto computation = handler_.GenerateTrace(
-      {.source = "profiles/small", .draft = {.options = {.steps_per_worker = 2}}});
+      {.source = {.recorded = "profiles/small"}, .draft = {.options = {.steps_per_worker = 2}}});
   ASSERT_TRUE(computation.ok()) << computation.status();
   std::string text;
   const auto take = [&text](const std::string& piece) {
@@ -294,7 +301,7 @@ TEST_F(PredictionHandlerTest, ATracesFaultsAreFoundTogether) {
   EXPECT_THAT(
       Fields(handler_.GenerateTrace(std::move(call)).status()),
       ::testing::UnorderedElementsAre("options.start", "scenario.workers", "options.replications"));
-  EXPECT_EQ(handler_.GenerateTrace({.source = "profiles/nobody"}).status().code(),
+  EXPECT_EQ(handler_.GenerateTrace({.source = {.recorded = "profiles/nobody"}}).status().code(),
             absl::StatusCode::kNotFound);
 }
 
@@ -372,7 +379,7 @@ TEST_F(PredictionHandlerTest, ContentionIsAboutNoProfile) {
 
 TEST_F(PredictionHandlerTest, AStopReachesTheSimulation) {
   auto computation = handler_.PredictThroughput(
-      {.source = "profiles/small",
+      {.source = {.recorded = "profiles/small"},
        .draft = {.worker_counts = {8}, .options = {.steps_per_worker = 10'000'000}}});
   ASSERT_TRUE(computation.ok()) << computation.status();
   int checks = 0;
@@ -384,15 +391,15 @@ TEST_F(PredictionHandlerTest, AStopReachesTheSimulation) {
 }
 
 TEST_F(PredictionHandlerTest, AComputationOutlivesItsProfile) {
-  auto computation =
-      handler_.PredictThroughput({.source = "profiles/small", .draft = {.options = Short()}});
+  auto computation = handler_.PredictThroughput(
+      {.source = {.recorded = "profiles/small"}, .draft = {.options = Short()}});
   ASSERT_TRUE(store_.Delete("small", "").ok());
   EXPECT_TRUE((*std::move(computation))(NeverStop).ok());
 }
 
 TEST_F(PredictionHandlerTest, AProfileThatCannotBeReadIsDataLoss) {
   ASSERT_TRUE(store_.Put({.summary = {.id = "broken", .digest = "d"}, .content = "\xFF"}, "").ok());
-  EXPECT_EQ(handler_.PredictThroughput({.source = "profiles/broken"}).status().code(),
+  EXPECT_EQ(handler_.PredictThroughput({.source = {.recorded = "profiles/broken"}}).status().code(),
             absl::StatusCode::kDataLoss);
 }
 

@@ -14,9 +14,9 @@ namespace stepcast::server::request_checks_test {
 namespace {
 
 TEST(ProfileNameTest, IdsFollowTheRule) {
-  for (const std::string id : {"a", "a1", "p-0123", "resnet50-v1", "a--b"})
+  for (const char* const id : {"a", "a1", "p-0123", "resnet50-v1", "a--b"})
     EXPECT_TRUE(IsProfileId(id)) << id;
-  for (const std::string id : {"", "1a", "-a", "a-", "A", "a_b", "a.b", "a/b", "\xC3\xA4"})
+  for (const char* const id : {"", "1a", "-a", "a-", "A", "a_b", "a.b", "a/b", "\xC3\xA4"})
     EXPECT_FALSE(IsProfileId(id)) << id;
   EXPECT_TRUE(IsProfileId(std::string(63, 'a')));
   EXPECT_FALSE(IsProfileId(std::string(64, 'a')));

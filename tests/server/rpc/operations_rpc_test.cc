@@ -60,9 +60,9 @@ class JobComputationTest : public ::testing::Test {
     return bytes;
   }
 
-  const SwiftClock clock_;
+  const SwiftClock clock_{};
   MemoryProfileStore profiles_{{}, clock_};
-  const InOrder executor_;
+  const InOrder executor_{};
   const PredictionHandler handler_{{.store = profiles_, .clock = clock_, .executor = executor_},
                                    ProfileLimits()};
 };

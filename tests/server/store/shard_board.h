@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -107,7 +108,7 @@ class ShardBoard final : public ShardStore {
 
   Mutex mutex_;
   std::map<int64_t, Loop> loops_ STEPCAST_GUARDED_BY(mutex_);
-  Random random_ STEPCAST_GUARDED_BY(mutex_){{3}};
+  Random random_ STEPCAST_GUARDED_BY(mutex_){std::initializer_list<uint64_t>{3}};
 };
 
 }  // namespace stepcast::server

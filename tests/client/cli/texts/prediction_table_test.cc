@@ -92,6 +92,12 @@ TEST(CertaintyTextTest, SaysWhatTheIntervalsAreOf) {
   fixed.mutable_confidence_interval()->set_lower(100);
   fixed.mutable_confidence_interval()->set_upper(100);
   EXPECT_EQ(Certainty({Sampled(8, 0.7, 0), fixed}), Certainty({Sampled(8, 0.7, 0)}));
+  // Nobody records again for a tenth of a percent.
+  v1::Prediction sure = Sampled(8, 0.7, 0);
+  sure.mutable_confidence_interval()->set_lower(99.8);
+  sure.mutable_confidence_interval()->set_upper(100.2);
+  sure.set_half_width_with_more_steps(0.1);
+  EXPECT_EQ(Certainty({sure}), of_steps + "of runs, with a run's chance\n");
 }
 
 TEST(PredictionTableTest, TellsTheMemoryOfADeviceAsFarAsItIsKnown) {

@@ -491,8 +491,9 @@ TEST(CollectiveBenchmarkTest, BrokenTextsAreRefusedOrGivePoints) {
       R"({"name": "AllReduce", "gpus": 4, "size": 1024, "time": 10, "algBw": 0.1024, "inPlace": 1}
 {"name": "AllGather", "gpus": 4, "size": 1024, "time": 10, "algBw": 0.1024, "inPlace": 1})",
       "# OSU MPI Allreduce Latency Test v7.0\n# Size  Avg Latency(us)\n1024  10.5\n2048  12\n",
-      "# Benchmarking Allreduce \n# #processes = 4 \n"
-      " #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n 1024  40  9.0  11.0  10.0\n"};
+      absl::StrCat("# Benchmarking Allreduce \n# #processes = 4 \n",
+                   " #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n",
+                   " 1024  40  9.0  11.0  10.0\n")};
   constexpr uint64_t kOfEach = 3000;
   std::vector<int> sound(texts.size(), 0);
   for (uint64_t seed = 0; seed < kOfEach * texts.size(); ++seed) {
