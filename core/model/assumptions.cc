@@ -96,8 +96,19 @@ class AssumptionTeller {
       Tell("pipeline", "replicas reduce nothing",
            "The profile has no gradient (an ALL_REDUCE; of a table of layers, parameter_bytes), so "
            "replicas do not wait for each other, and several may look better than they are.");
+    } else if (several_ && Assumes(Assumed::kPipelineReduction)) {
+      Tell("pipeline.reduction", "AT_END",
+           "No reduction was given, so a device reduces its gradients as one after its last "
+           "backward pass, as Megatron-LM does by default; DistributedDataParallel begins earlier "
+           "(BUCKETS).");
     }
     if (pipeline.layout.devices == 1) return;
+    if (Assumes(Assumed::kNothingToSend)) {
+      Tell("pipeline", "stages send nothing",
+           "The profile has no output_bytes (of a table of layers, activation_bytes), so what a "
+           "stage hands on takes no more than a latency, and many stages may look better than they "
+           "are.");
+    }
     if (Assumes(Assumed::kPipelineCuts)) {
       Tell("pipeline.cuts", absl::StrJoin(pipeline.cuts, ", "),
            "No cuts were given, so stages begin where the slowest of them is fastest.");

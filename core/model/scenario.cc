@@ -162,6 +162,10 @@ class ScenarioResolver {
     AssumedValues& assumed = scenario_.assumed;
     if (std::ranges::none_of(profile_.operations(), IsAcrossWorkers))
       assumed.Add(Assumed::kNothingToReduce);
+    if (std::ranges::all_of(profile_.operations(),
+                            [](const Operation& operation) { return operation.output_bytes == 0; }))
+      assumed.Add(Assumed::kNothingToSend);
+    if (!asked.reduction.has_value() && !asks_for_buckets) assumed.Add(Assumed::kPipelineReduction);
     if (!asked.schedule.has_value()) assumed.Add(Assumed::kPipelineSchedule);
     if (asked.cuts.empty()) assumed.Add(Assumed::kPipelineCuts);
     if (!asked.receives.has_value()) assumed.Add(Assumed::kPipelineReceives);

@@ -102,7 +102,9 @@ enum class Assumed : uint8_t {
   kPipelineSchedule,
   kPipelineCuts,
   kPipelineReceives,
-  kPipelineLinks,    // the rate of links between stages
+  kPipelineLinks,  // the rate of links between stages
+  kPipelineReduction,
+  kNothingToSend,    // between stages: the profile has no output_bytes
   kNothingToReduce,  // replicas of a pipeline whose profile has no gradients
 };
 

@@ -60,12 +60,20 @@ absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
   if (whole_.Takes(scenario)) return kFirstWhole + whole_.FindOrAppend(scenario);
   absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
   if (!index.ok()) return index;
-  absl::StatusOr<size_t> baseline =
-      scenario.workers == 1 ? *index : FindOrAppend(OneWorkerOf(scenario), stop);
-  if (!baseline.ok()) return baseline;
-  // A baseline is part of many answers, and costs the least of all.
-  RunInFull(entries_[*baseline]);
-  entries_[*index].baseline = *baseline;
+  if (scenario.workers == 1) {
+    entries_[*index].baselines = {*index};
+    RunInFull(entries_[*index]);
+    return index;
+  }
+  std::vector<size_t> baselines;
+  for (const Scenario& alone : LoneWorkersOf(scenario)) {
+    const absl::StatusOr<size_t> baseline = FindOrAppend(alone, stop);
+    if (!baseline.ok()) return baseline;
+    baselines.push_back(*baseline);
+    // A baseline is part of many answers, and costs the least of all.
+    RunInFull(entries_[*baseline]);
+  }
+  entries_[*index].baselines = std::move(baselines);
   return index;
 }
 
@@ -78,7 +86,7 @@ absl::StatusOr<size_t> PointSet::AddAlone(const Scenario& scenario, StopCheck st
 absl::StatusOr<size_t> PointSet::TryAlone(const Scenario& scenario, StopCheck stop) {
   const size_t before = entries_.size();
   absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
-  if (index.ok() && *index == before) entries_[*index].baseline = *index;
+  if (index.ok() && *index == before) entries_[*index].baselines = {*index};
   return index;
 }
 
@@ -452,7 +460,9 @@ absl::Status PointSet::TellApart(std::vector<Search>& searches, StopCheck stop,
 bool PointSet::HasRun(size_t index) const {
   if (IsWhole(index)) return whole_.prediction(index - kFirstWhole).has_value();
   return entries_[index].Known().done() > 0 &&
-         entries_[entries_[index].baseline].Known().done() > 0;
+         std::ranges::all_of(entries_[index].baselines, [this](size_t baseline) {
+           return entries_[baseline].Known().done() > 0;
+         });
 }
 
 Prediction PointSet::Summarize(size_t index) const {
@@ -460,8 +470,10 @@ Prediction PointSet::Summarize(size_t index) const {
   const Entry& entry = entries_[index];
   const Replications& runs = entry.Known();
   Prediction prediction = runs.Summarize();
-  prediction.speedup =
-      prediction.steps_per_second / entries_[entry.baseline].Known().StepsPerSecond().mean;
+  double alone = 0;
+  for (const size_t baseline : entry.baselines)
+    alone = std::max(alone, entries_[baseline].Known().StepsPerSecond().mean);
+  prediction.speedup = prediction.steps_per_second / alone;
   prediction.scaling_efficiency = prediction.speedup / prediction.scenario.workers;
   if (options_.horizon == Horizon::kSteadyState && runs.scenario().RemembersStart()) {
     Starts starts{.at_random = StartsAtRandom(runs.scenario(), options_),

@@ -37,8 +37,9 @@ namespace stepcast {
 // of pipelines, and of a batch that workers divide, where each number of workers has its own
 // profile.
 
-// The same job with one worker: what speed-up is measured against.
-Scenario OneWorkerOf(Scenario scenario);
+// The same job with one worker, the fastest of which speed-up is measured against: of unlike
+// workers, each that no other equals or surpasses in both speed and bandwidth.
+std::vector<Scenario> LoneWorkersOf(const Scenario& scenario);
 
 class WholePoints {
  public:
@@ -152,7 +153,7 @@ class PointSet {
 
     // The runs that know it best.
     const Replications& Known() const { return shorter.has_value() ? *shorter : runs; }
-    size_t baseline = 0;
+    std::vector<size_t> baselines;
     bool in_full = false;
     std::optional<ResourceGain> bottleneck;
   };

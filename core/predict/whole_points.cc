@@ -1,18 +1,35 @@
 #include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "core/predict/pipeline_job.h"
 #include "core/predict/point_set.h"
 
 namespace stepcast {
 
-Scenario OneWorkerOf(Scenario scenario) {
-  scenario.workers = 1;
-  scenario.start_offsets_ns.clear();
-  if (!scenario.worker_groups.empty()) {
-    scenario.worker_groups.resize(1);
-    scenario.worker_groups.front().count = 1;
+std::vector<Scenario> LoneWorkersOf(const Scenario& scenario) {
+  Scenario alone = scenario;
+  alone.workers = 1;
+  alone.start_offsets_ns.clear();
+  if (scenario.worker_groups.empty()) return {alone};
+  const auto speeds = [&](const WorkerGroup& group) {
+    return std::pair(
+        group.compute_speed_factor.value_or(1),
+        group.bandwidth_bytes_per_second.value_or(scenario.bandwidth_bytes_per_second));
+  };
+  std::vector<WorkerGroup> groups = scenario.worker_groups;
+  std::ranges::stable_sort(groups, std::ranges::greater(), speeds);
+  std::vector<Scenario> lone;
+  double bandwidth = 0;  // the most of those that are as fast
+  for (WorkerGroup& group : groups) {
+    if (speeds(group).second <= bandwidth) continue;
+    bandwidth = speeds(group).second;
+    group.count = 1;
+    alone.worker_groups = {group};
+    lone.push_back(alone);
   }
-  return scenario;
+  return lone;
 }
 
 size_t WholePoints::FindOrAppend(const Scenario& scenario) {
@@ -77,15 +94,18 @@ absl::StatusOr<Prediction> WholePoints::PredictShare(const Scenario& scenario, S
 
 absl::Status WholePoints::CompareWithOne(const Scenario& scenario, StopCheck stop,
                                          const Executor& executor, Prediction& prediction) {
-  prediction.speedup = 1;
-  Scenario alone = OneWorkerOf(scenario);
-  if (alone.pipeline.has_value()) alone.pipeline->layout.micro_batches *= scenario.workers;
-  if (alone != scenario) {
+  double most = 0;  // examples per second of one worker
+  for (Scenario& alone : LoneWorkersOf(scenario)) {
+    if (alone.pipeline.has_value()) alone.pipeline->layout.micro_batches *= scenario.workers;
+    if (alone == scenario) {
+      most = prediction.examples_per_second;
+      break;
+    }
     const size_t one = FindOrAppend(alone);
     if (absl::Status status = Run(one, stop, executor); !status.ok()) return status;
-    prediction.speedup =
-        prediction.examples_per_second / points_[one].prediction->examples_per_second;
+    most = std::max(most, points_[one].prediction->examples_per_second);
   }
+  prediction.speedup = prediction.examples_per_second / most;
   prediction.scaling_efficiency = prediction.speedup / scenario.workers;
   return absl::OkStatus();
 }

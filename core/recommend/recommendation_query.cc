@@ -64,8 +64,10 @@ Counts ResolveCounts(const RecommendationDraft& draft, RequestFaults& faults) {
     refuse("constraints.min_workers", absl::StrCat(counts.min, " is not from 1 to ", limit));
     counts.min = std::clamp(counts.min, 1, limit);  // so that max_workers can still be judged
   }
-  counts.max = draft.max_workers.value_or(
-      std::min(std::max(kDefaultMaxWorkers, counts.min + kDefaultMaxWorkers - 1), limit));
+  // A running job may stay as it is.
+  const int32_t running = draft.current.has_value() ? draft.current->workers : 1;
+  counts.max = draft.max_workers.value_or(std::min(
+      std::max({kDefaultMaxWorkers, counts.min + kDefaultMaxWorkers - 1, running}), limit));
   if (counts.max < 1 || counts.max > limit) {
     refuse("constraints.max_workers", absl::StrCat(counts.max, " is not from 1 to ", limit));
   } else if (counts.max < counts.min) {

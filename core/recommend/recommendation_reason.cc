@@ -97,16 +97,20 @@ std::vector<std::string> ConstraintTexts(const RecommendationQuery& query) {
 }
 
 std::string ObjectiveText(const RecommendationQuery& query) {
+  // The time of a change is part of the work that is left.
+  const bool counts_change = query.current.has_value() && query.examples.has_value();
+  const char* const counted = counts_change ? ", what a change takes counted," : "";
   switch (query.objective) {
     case Objective::kMaxThroughput:
-      return "the highest throughput";
+      return absl::StrCat("the highest throughput", counted);
     case Objective::kMinTime:
       return "the least time";
     case Objective::kMinCost:
       return query.examples.has_value() ? "the least cost" : "the least cost per example";
     default:
-      return ServersVary(query) ? "the most throughput times throughput per machine"
-                                : "the most throughput times efficiency";
+      return absl::StrCat(ServersVary(query) ? "the most throughput times throughput per machine"
+                                             : "the most throughput times efficiency",
+                          counted);
   }
 }
 

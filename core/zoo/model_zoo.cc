@@ -98,12 +98,14 @@ std::vector<TrainingLayer> TimedLayers(const Architecture& architecture,
   };
   std::vector<TrainingLayer> layers;
   for (const Layer& layer : architecture.layers) {
+    const int64_t output_bytes = layer.output.elements() * kBytesPerElement * options.batch_size;
     TrainingLayer& timed = layers.emplace_back();
     timed = {.name = layer.name,
              .inputs = layer.inputs,
              .forward_ns = duration_ns(layer.forward_flops),
              .backward_ns = duration_ns(layer.backward_flops),
-             .kept_bytes = layer.output.elements() * kBytesPerElement * options.batch_size};
+             .kept_bytes = output_bytes,
+             .output_bytes = output_bytes};
     for (const Variable& variable : layer.variables)
       timed.parameters.push_back(
           {.name = variable.name, .size_bytes = variable.elements * kBytesPerElement});

@@ -30,10 +30,11 @@ class DiagnoseQuestion : public Question {
     CLI::App* app = parent.add_subcommand(
         "diagnose", "Why a job is as slow as it is, who is waited for, and what would help");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
-    app->add_option("--workers", workers_,
-                    "Number of workers (default 1, or as many as were recorded, or what "
-                    "--worker-group counts)")
-        ->type_name("N");
+    RefuseZero(
+        *app->add_option("--workers", workers_,
+                         "Number of workers (default 1, or as many as were recorded, or what "
+                         "--worker-group counts)")
+             ->type_name("N"));
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);
     return app;

@@ -40,9 +40,9 @@ class OptimizeQuestion : public Question {
         "Which operations of a job to fuse, which gradients to send together or in parts, and what "
         "to do where memory is short");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
-    app->add_option("--workers", workers_,
-                    "Number of workers (default 8, or what --worker-group counts)")
-        ->type_name("N");
+    RefuseZero(*app->add_option("--workers", workers_,
+                                "Number of workers (default 8, or what --worker-group counts)")
+                    ->type_name("N"));
     app->add_option("--out", out_, "Write the strategy to a file, as JSON")->type_name("FILE");
     app->add_option_function<std::string>(
            "--costs", [this](const std::string& path) { ReadCosts(path); },

@@ -44,9 +44,10 @@ class OrderQuestion : public Question {
     CLI::App* app =
         parent.add_subcommand("order", "In which order the job's tensors should travel");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
-    app->add_option("--workers", workers_,
-                    "Number of workers to predict each order's throughput for (default 1)")
-        ->type_name("N");
+    RefuseZero(
+        *app->add_option("--workers", workers_,
+                         "Number of workers to predict each order's throughput for (default 1)")
+             ->type_name("N"));
     app->add_option_function<std::vector<std::string>>(
            "--method", [this](const auto& names) { AddMethods(names); },
            "What to try; may be repeated (default tic, tac, reverse, recorded, graph)")

@@ -60,6 +60,7 @@ class TraceCommand : public Command {
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     CLI::Option* workers =
         app->add_option("--workers", workers_, "Number of workers (default 1)")->type_name("N");
+    RefuseZero(*workers);
     app->add_flag("--recording", recording_,
                   "The recording of several workers that the profile holds, as it was recorded, "
                   "its clocks aligned")

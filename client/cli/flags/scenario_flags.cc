@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/flags/job_flags.h"
@@ -304,6 +305,13 @@ v1::Scenario ScenarioFlags::Asked() const {
     if (quantum_bytes_.has_value()) window.set_quantum_bytes(*quantum_bytes_);
   }
   return scenario;
+}
+
+void RefuseZero(CLI::Option& workers) {
+  workers.check([](const std::string& text) {
+    int32_t count = 0;
+    return absl::SimpleAtoi(text, &count) && count == 0 ? text + " is below 1" : std::string();
+  });
 }
 
 v1::Scenario ScenarioFlags::With(int32_t workers) const {

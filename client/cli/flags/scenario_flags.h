@@ -16,12 +16,16 @@
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace stepcast::client {
 
 inline constexpr char kAllReduceGroup[] = "All-reduce (default: as recorded)";
 inline constexpr char kScenarioGroup[] = "Scenario (default: as recorded)";
+
+// Refuses a number of workers of 0, which a request takes for none given.
+void RefuseZero(CLI::Option& workers);
 
 class ScenarioFlags {
  public:

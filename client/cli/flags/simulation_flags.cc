@@ -146,8 +146,9 @@ void RecommendFlags::DeclareConstraints(CLI::App& app) {
   AddValueOption<int32_t>(app, "--min-workers", "N", "At least so many (default 1)",
                           [&](int32_t workers) { constraints.set_min_workers(workers); });
   AddValueOption<int32_t>(app, "--max-workers", "N",
-                          "At most so many (default 16, or --min-workers + 15 where that is "
-                          "more). Of more than 256 numbers not all are tried: from 64 on in "
+                          "At most so many (default 16, or --min-workers + 15 or "
+                          "--current-workers where that is more). Of more than 256 numbers not all "
+                          "are tried: from 64 on in "
                           "strides, and all around the best",
                           [&](int32_t workers) { constraints.set_max_workers(workers); });
   AddValueOption<int32_t>(app, "--max-servers", "N",

@@ -43,6 +43,7 @@ constexpr AssumedFlag kAssumedFlags[] = {
     {"scenario.pipeline.schedule", "schedule ", "--pipeline schedule="},
     {"scenario.pipeline.cuts", "stages begin at ", "--pipeline cuts="},
     {"scenario.pipeline.receives", "receives ", "--pipeline receives="},
+    {"scenario.pipeline.reduction", "gradients reduced ", "--pipeline reduction="},
     {"scenario.pipeline.bandwidth_bytes_per_second", "links between stages of ",
      "--pipeline bandwidth=, latency="}};
 
