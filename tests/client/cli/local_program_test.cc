@@ -142,6 +142,14 @@ TEST_F(LocalProgramTest, OrdersAsTheContractSays) {
   EXPECT_EQ(json["orders"][1]["method"], "GRAPH");
 }
 
+TEST_F(LocalProgramTest, NoWorkersAreRefusedWhereARequestWouldTakeThemForNoneGiven) {
+  for (const std::string command : {"diagnose", "optimize", "order", "trace"}) {
+    const Outcome outcome = Run({command, "--local", tiny_, "--workers", "0"});
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("--workers: 0 is below 1")) << command;
+  }
+}
+
 TEST_F(LocalProgramTest, AMethodDoesNotSwallowTheProfile) {
   EXPECT_EQ(Run({"order", "--local", "--method", "tac", tiny_}).exit_code, 0);
   EXPECT_EQ(Run({"predict", "--local", "--workers", "1", "--worker-group", "1", tiny_}).exit_code,

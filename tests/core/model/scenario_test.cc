@@ -544,7 +544,7 @@ TEST(ClusterTest, WhatIsWrongWithItIsSaidOfIt) {
 
 // Eight layers, each with a gradient where there are any.
 Profile Layers(int32_t devices_per_worker, bool has_gradients = true,
-               std::vector<int64_t> recorded_buckets = {}) {
+               std::vector<int64_t> recorded_buckets = {}, int64_t output_bytes = 0) {
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e8}};
   draft.devices_per_worker = devices_per_worker;
   constexpr int32_t kLayers = 8;
@@ -555,7 +555,8 @@ Profile Layers(int32_t devices_per_worker, bool has_gradients = true,
                  std::to_string(is_forward ? i : 2 * kLayers - 1 - i),
          .resource = Resource::kWorker,
          .waiting_for = i == 0 ? std::vector<int32_t>{} : std::vector<int32_t>{i - 1},
-         .pass = is_forward ? Pass::kForward : Pass::kBackward});
+         .pass = is_forward ? Pass::kForward : Pass::kBackward,
+         .output_bytes = is_forward ? output_bytes : 0});
   }
   for (int32_t i = kLayers; has_gradients && i < 2 * kLayers; ++i)
     draft.operations.push_back({.name = "gradient/" + std::to_string(i),
@@ -649,7 +650,28 @@ TEST(PipelineScenarioTest, GradientsAreFusedAsAskedForElseAsRecorded) {
   const absl::StatusOr<Scenario> assumed = resolved(plain, Reduction::kBuckets, {});
   EXPECT_EQ(std::get<Buckets>(assumed->all_reduce().fusion), Buckets{});
   EXPECT_TRUE(assumed->assumed.Has(Assumed::kBuckets));
-  EXPECT_EQ(resolved(plain, std::nullopt, {})->pipeline->reduction, Reduction::kAtEnd);
+  const absl::StatusOr<Scenario> unasked = resolved(plain, std::nullopt, {});
+  EXPECT_EQ(unasked->pipeline->reduction, Reduction::kAtEnd);
+  EXPECT_TRUE(unasked->assumed.Has(Assumed::kPipelineReduction));
+  EXPECT_FALSE(assumed->assumed.Has(Assumed::kPipelineReduction));
+  EXPECT_FALSE(resolved(plain, std::nullopt, {.fusion = Buckets{}})
+                   ->assumed.Has(Assumed::kPipelineReduction));
+}
+
+TEST(PipelineScenarioTest, ThatStagesSendNothingIsAssumedWhereNoOutputIsKnown) {
+  for (const int64_t output_bytes : {int64_t{0}, int64_t{1000}}) {
+    const absl::StatusOr<Scenario> scenario = ResolvePipelined(
+        Layers(1, true, {}, output_bytes), {.pipeline = PipelineDraft{.stages = 2}});
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    EXPECT_EQ(scenario->assumed.Has(Assumed::kNothingToSend), output_bytes == 0);
+    const std::vector<Assumption> told = AssumptionsOf(*scenario);
+    const auto tells = [&](const char* field, const char* value) {
+      return std::ranges::any_of(
+          told, [&](const Assumption& each) { return each.field == field && each.value == value; });
+    };
+    EXPECT_EQ(tells("pipeline", "stages send nothing"), output_bytes == 0);
+    EXPECT_TRUE(tells("pipeline.reduction", "AT_END"));
+  }
 }
 
 TEST(PipelineScenarioTest, WithoutGradientsReplicasReduceNothing) {

@@ -335,6 +335,32 @@ TEST(ThroughputTest, TheFirstErrorIsTheSameOnAnyNumberOfThreads) {
   }
 }
 
+// Unlike workers in any order: speed-up is over the one that is fastest alone.
+TEST(ThroughputTest, SpeedUpOfUnlikeWorkersIsOverTheFastest) {
+  JobBuilder job;
+  job.Upload(700, {job.Compute(500, {job.Download(1000)})});
+  const Profile profile = job.Build();
+  const WorkerGroup slow{.count = 1, .compute_speed_factor = 0.01};
+  const WorkerGroup fast{.count = 3, .compute_speed_factor = 2};
+  // Faster still, if its link were not so slow.
+  const WorkerGroup far{
+      .count = 1, .compute_speed_factor = 4, .bandwidth_bytes_per_second = 1e-3 * 1e9};
+  for (const std::vector<WorkerGroup>& groups :
+       {std::vector{slow, fast, far}, std::vector{far, slow, fast}, std::vector{fast, far, slow}}) {
+    const auto query = ResolveThroughput(
+        profile,
+        {.scenarios = {{.workers = 5, .worker_groups = groups},
+                       {.workers = 1, .worker_groups = {{.count = 1, .compute_speed_factor = 2}}}},
+         .options = {.steps_per_worker = 200, .start = Start::kSimultaneous}});
+    ASSERT_TRUE(query.ok()) << query.status();
+    const auto answer = PredictThroughput(profile, *query, NeverStop);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    const Prediction& all = answer->predictions[0];
+    EXPECT_NEAR(all.speedup, all.steps_per_second / answer->predictions[1].steps_per_second, 1e-9);
+    EXPECT_LT(all.scaling_efficiency, 1);
+  }
+}
+
 // A step takes 2200 ns, of which the link is needed for 1000 down and 700 up.
 Profile FixedChain() {
   JobBuilder job;

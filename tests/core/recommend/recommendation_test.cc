@@ -368,6 +368,8 @@ TEST(RecommendWorkersTest, ARunningJobIsMovedOnlyWhereTheRemainingExamplesPayFor
   EXPECT_THAT(
       stays.reason,
       HasSubstr("; the running job stays as it is, for no change is worth the 1 s that it takes"));
+  // Others have more throughput: it is the change that they are not worth.
+  EXPECT_THAT(stays.reason, HasSubstr("the highest throughput, what a change takes counted, of 1"));
   draft.examples = 10'000;
   const Recommendation moves = Recommend(OneToEight(), draft);
   EXPECT_EQ(moves.workers, 16);
@@ -377,6 +379,15 @@ TEST(RecommendWorkersTest, ARunningJobIsMovedOnlyWhereTheRemainingExamplesPayFor
   draft.examples.reset();
   EXPECT_THAT(Recommend(OneToEight(), draft).reason,
               HasSubstr("cannot be weighed without the remaining examples"));
+}
+
+TEST(RecommendWorkersTest, AJobThatRunsBeyondTheDefaultMayStay) {
+  RecommendationDraft draft{.objective = Objective::kMaxThroughput,
+                            .examples = 1000,
+                            .current = CurrentAllocation{.workers = 20, .rescale_seconds = 100}};
+  EXPECT_EQ(Recommend(OneToEight(), draft).workers, 20);
+  draft.max_workers = 16;
+  EXPECT_LE(Recommend(OneToEight(), draft).workers, 16);
 }
 
 TEST(RecommendWorkersTest, ARunningJobThatBreaksAConstraintIsMoved) {

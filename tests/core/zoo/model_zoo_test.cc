@@ -335,6 +335,19 @@ TEST(AllReduceZooTest, GradientsFollowTheirLayersBackwardFromTheLastToTheFirst) 
 }
 
 // One worker alone: computations one after the other, gradients as soon as they are computed.
+// A stage of a pipeline sends what its last layer hands on, which is what that layer keeps.
+TEST(AllReduceZooTest, ForwardOperationsHandOnTheirOutputs) {
+  ZooOptions options{.communication = ZooCommunication::kAllReduce};
+  const Profile profile = Build("resnet50", options);
+  for (const Operation& operation : profile.operations()) {
+    const bool is_forward = operation.pass == Pass::kForward;
+    EXPECT_EQ(operation.output_bytes > 0, is_forward) << operation.name;
+    EXPECT_EQ(operation.output_bytes, operation.kept_bytes) << operation.name;
+  }
+  EXPECT_EQ(profile.operations().front().output_bytes,
+            int64_t{4} * 64 * 112 * 112 * profile.batch_size());
+}
+
 TEST(AllReduceZooTest, OneWorkersStepIsItsComputation) {
   const Profile profile = BuildAllReduce("bert_base");
   const RecordedStep& step = profile.steps()[0];
