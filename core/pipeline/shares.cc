@@ -75,6 +75,12 @@ absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop) 
   PipelineJob with_reductions = job;
   with_reductions.tails = partly.tails;
   with_reductions.gathers.clear();
+  PipelineJob faster = job;
+  faster.scale.resize(shares.run.computation.size(), 1);
+  for (double& scale : faster.scale) scale /= 2;
+  const absl::StatusOr<PipelineRun> sooner = SimulatePipeline(faster, stop);
+  if (!sooner.ok()) return sooner.status();
+  shares.faster_seconds = StepSeconds(job, *sooner);
   const std::array<std::pair<const PipelineJob*, double*>, 4> reasons = {{
       {&equal, &shares.bubble_fraction},
       {&partly, &shares.imbalance_fraction},

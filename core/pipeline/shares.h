@@ -21,8 +21,9 @@ struct PipelineShares {
   double imbalance_fraction = 0;  // of stages and devices that are not alike, and of chance
   double transfer_fraction = 0;
   double reduction_fraction = 0;
-  double rest_fraction = 0;  // what follows at the step's end
-  PipelineRun run;           // of the job as it is
+  double rest_fraction = 0;   // what follows at the step's end
+  double faster_seconds = 0;  // a step where computation is twice as fast
+  PipelineRun run;            // of the job as it is
 };
 
 // Fails as SimulatePipeline. REQUIRES: as there.

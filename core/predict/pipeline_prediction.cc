@@ -459,9 +459,8 @@ absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
   report.slowest_device =
       static_cast<int32_t>(std::max_element(load_.begin(), load_.end()) - load_.begin());
   const std::array<std::pair<PipelineBottleneck, double>, 6> saved = {{
-      // The bubble and unlike stages are made of computation, and shrink with it.
-      {PipelineBottleneck::kComputation,
-       (1 - report.idle_fraction + report.bubble_fraction + report.imbalance_fraction) / 2},
+      // The bubble and unlike stages shrink with it, and what they hid comes out.
+      {PipelineBottleneck::kComputation, 1 - shares->faster_seconds / shares->step_seconds},
       {PipelineBottleneck::kBubble, report.bubble_fraction},
       {PipelineBottleneck::kImbalance, report.imbalance_fraction},
       {PipelineBottleneck::kTransfers, report.transfer_fraction},

@@ -109,6 +109,34 @@ TEST(PipelinePredictionTest, SmallStepsOfManyDevicesAreBoundByTheBubble) {
   EXPECT_EQ(answer->predictions[0].pipeline->bottleneck, PipelineBottleneck::kBubble);
 }
 
+// Reductions hide behind the computation of other stages, and come out where that is faster.
+TEST(PipelinePredictionTest, TheGainOfComputationIsWhatTwiceTheSpeedBrings) {
+  const Profile profile = Stages(4);
+  const auto predict = [&](double speed) {
+    ScenarioDraft scenario{.workers = 2,
+                           .bandwidth_bytes_per_second = 1e6 / 6,
+                           .worker_groups = {{.count = 2, .compute_speed_factor = speed}},
+                           .pipeline = PipelineDraft{.stages = 4,
+                                                     .micro_batches = 8,
+                                                     .bandwidth_bytes_per_second = 1e15,
+                                                     .latency_seconds = 0,
+                                                     .step_barrier = true}};
+    scenario.communication = AllReduceDraft{.latency_seconds = 0};
+    ThroughputDraft draft{.scenarios = {scenario}};
+    draft.options.step_variation = StepSource::kAsRecorded;
+    return PredictThroughput(profile, *ResolveThroughput(profile, draft), NeverStop)
+        ->predictions[0];
+  };
+  const Prediction as_it_is = predict(1);
+  const PipelineReport& report = *as_it_is.pipeline;
+  ASSERT_EQ(report.bottleneck, PipelineBottleneck::kComputation);
+  EXPECT_NEAR(report.bottleneck_gain, predict(2).steps_per_second / as_it_is.steps_per_second - 1,
+              1e-6);
+  const double scales =
+      1 - report.idle_fraction + report.bubble_fraction + report.imbalance_fraction;
+  EXPECT_LT(report.bottleneck_gain, scales / (2 - scales) - 0.02);
+}
+
 // Many replicas are few columns, each of which takes the draws of its slowest: the step is that of
 // the slowest of all. Held against the expected greatest of so many draws where one device's own
 // computation is all of a step.
