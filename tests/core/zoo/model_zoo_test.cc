@@ -337,8 +337,7 @@ TEST(AllReduceZooTest, GradientsFollowTheirLayersBackwardFromTheLastToTheFirst) 
 // One worker alone: computations one after the other, gradients as soon as they are computed.
 // A stage of a pipeline sends what its last layer hands on, which is what that layer keeps.
 TEST(AllReduceZooTest, ForwardOperationsHandOnTheirOutputs) {
-  ZooOptions options{.communication = ZooCommunication::kAllReduce};
-  const Profile profile = Build("resnet50", options);
+  const Profile profile = BuildAllReduce("resnet50");
   for (const Operation& operation : profile.operations()) {
     const bool is_forward = operation.pass == Pass::kForward;
     EXPECT_EQ(operation.output_bytes > 0, is_forward) << operation.name;
