@@ -160,11 +160,10 @@ class ScenarioResolver {
     // Gradients that a device reduces as one are in no buckets: how they would be plays no part.
     if (pipeline.reduction != kBuckets) job.fusion = RecordedBuckets{};
     AssumedValues& assumed = scenario_.assumed;
+    const auto hands_on = [](const Operation& each) { return each.output_bytes > 0; };
+    if (std::ranges::none_of(profile_.operations(), hands_on)) assumed.Add(Assumed::kNothingToSend);
     if (std::ranges::none_of(profile_.operations(), IsAcrossWorkers))
       assumed.Add(Assumed::kNothingToReduce);
-    if (std::ranges::all_of(profile_.operations(),
-                            [](const Operation& operation) { return operation.output_bytes == 0; }))
-      assumed.Add(Assumed::kNothingToSend);
     if (!asked.reduction.has_value() && !asks_for_buckets) assumed.Add(Assumed::kPipelineReduction);
     if (!asked.schedule.has_value()) assumed.Add(Assumed::kPipelineSchedule);
     if (asked.cuts.empty()) assumed.Add(Assumed::kPipelineCuts);

@@ -60,13 +60,9 @@ absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
   if (whole_.Takes(scenario)) return kFirstWhole + whole_.FindOrAppend(scenario);
   absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
   if (!index.ok()) return index;
-  if (scenario.workers == 1) {
-    entries_[*index].baselines = {*index};
-    RunInFull(entries_[*index]);
-    return index;
-  }
   std::vector<size_t> baselines;
-  for (const Scenario& alone : LoneWorkersOf(scenario)) {
+  for (const Scenario& alone :
+       scenario.workers == 1 ? std::vector{scenario} : LoneWorkersOf(scenario)) {
     const absl::StatusOr<size_t> baseline = FindOrAppend(alone, stop);
     if (!baseline.ok()) return baseline;
     baselines.push_back(*baseline);
