@@ -92,7 +92,8 @@ void Recomputation::FindPairs() {
                       .output_bytes = static_cast<double>(operation.output_bytes),
                       .has_gradient = true,
                       .is_cheap = IsCheapOutput(pair.name, makes[Index(pair.backward)] != 0)});
-    keeps_outputs_ = keeps_outputs_ && operation.output_bytes == 0;
+    keeps_outputs_ = keeps_outputs_ && (operation.output_bytes == 0 ||
+                                        operation.output_bytes == operation.kept_bytes);
   }
 }
 
