@@ -225,6 +225,19 @@ class PipelineTest(ServerTest):
         self.assertEqual(said, [[], ["replicas reduce nothing"]])
         self.assertAlmostEqual(answers[1].scaling_efficiency, 1, places=6)
 
+    def test_what_a_profile_does_not_tell_of_its_stages_is_said_to_be_assumed(self):
+        def said(profile, asked):
+            [answer] = self.predict(profile, {"workers": 2, "pipeline": {"stages": 2, "micro_batches": 4, **asked}}, {"step_variation": "AS_RECORDED"})
+            return {a.field.removeprefix("scenario."): a.value for a in answer.assumptions}
+
+        profile = layers(4)
+        self.assertNotIn("pipeline", said(profile, {}))
+        self.assertEqual(said(profile, {})["pipeline.reduction"], "AT_END")
+        self.assertNotIn("pipeline.reduction", said(profile, {"reduction": "AT_END"}))
+        for operation in profile["operations"]:
+            operation.pop("output_bytes", None)
+        self.assertEqual(said(profile, {})["pipeline"], "stages send nothing")
+
     def test_collectives_inside_a_replica_do_not_grow_with_workers(self):
         """The same job with its tensor group's all-reduce named, and taken for one of all workers."""
         profile = layers(4, gradient_bytes=[1000] * 4)
