@@ -63,7 +63,7 @@ absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
   std::vector<size_t> baselines;
   for (const Scenario& alone :
        scenario.workers == 1 ? std::vector{scenario} : LoneWorkersOf(scenario)) {
-    const absl::StatusOr<size_t> baseline = FindOrAppend(alone, stop);
+    absl::StatusOr<size_t> baseline = FindOrAppend(alone, stop);
     if (!baseline.ok()) return baseline;
     baselines.push_back(*baseline);
     // A baseline is part of many answers, and costs the least of all.
