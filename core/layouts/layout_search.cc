@@ -75,6 +75,7 @@ class LayoutResolver {
       faults_.Add(std::move(fault.field), std::move(fault.description));
     links_ = static_cast<int32_t>(std::min<size_t>(map.chain.size(), kMaxPipelineDevices));
     splits_ = map.splits_backward;
+    reduces_ = std::ranges::any_of(profile_.operations(), IsAcrossWorkers);
     if (draft_.devices < 1 || draft_.devices > kMaxDevices) {
       faults_.Add("devices", absl::StrCat(draft_.devices, " is not from 1 to ", kMaxDevices));
     } else if (draft_.devices % profile_.devices_per_worker() != 0) {
@@ -161,6 +162,17 @@ class LayoutResolver {
     return {Sharding::kNone};
   }
 
+  // When gradients are reduced: what frameworks do by default, of which either may be faster,
+  // where the scenario does not say it and there is something to reduce.
+  std::vector<std::optional<PipelineReduction>> Reductions(const ScenarioDraft& asked) const {
+    const auto* all_reduce = std::get_if<AllReduceDraft>(&asked.communication);
+    const bool is_chosen =
+        asked.pipeline->reduction.has_value() ||
+        (all_reduce != nullptr && !std::holds_alternative<std::monostate>(all_reduce->fusion));
+    if (is_chosen || *asked.workers == 1 || !reduces_) return {std::nullopt};
+    return {PipelineReduction::kAtEnd, PipelineReduction::kBuckets};
+  }
+
   void TryStages(int32_t stages) {
     for (const PipelineSchedule schedule : Schedules(stages)) {
       const std::vector<int32_t> numbers = ChunkNumbers(schedule, stages);
@@ -187,6 +199,7 @@ class LayoutResolver {
     asked.pipeline->chunks = chunks;
     if (std::holds_alternative<std::monostate>(asked.communication))
       asked.communication = AllReduceDraft{};
+    tried.reductions = Reductions(asked);
     const int64_t all = draft_.examples_per_step.value_or(0) / profile_.batch_size();
     asked.pipeline->micro_batches = draft_.micro_batches.value_or(
         static_cast<int32_t>(std::min<int64_t>(all / workers, INT32_MAX)));
@@ -208,6 +221,7 @@ class LayoutResolver {
   int64_t replicas_ = 0;  // of one stage
   int32_t links_ = 0;
   bool splits_ = false;
+  bool reduces_ = false;
   bool is_too_much_ = false;
 };
 
@@ -236,8 +250,12 @@ class LayoutScale {
   void WeighShardings(const TriedLayout& tried) {
     std::optional<Fault> before;
     for (const Sharding sharding : tried.shardings) {
-      std::optional<Fault> fault = Weigh(tried, sharding);
-      if (!fault.has_value()) return;
+      std::optional<Fault> fault = Weigh(tried, sharding, tried.reductions.front());
+      if (!fault.has_value()) {
+        for (size_t i = 1; i < tried.reductions.size(); ++i)
+          Weigh(tried, sharding, tried.reductions[i]);
+        return;
+      }
       if (fault != before) weighed_.refused.push_back(tried.Refused(sharding, *fault));
       before = std::move(fault);
     }
@@ -247,8 +265,10 @@ class LayoutScale {
   }
 
   // Keeps it where it fits, else says why not.
-  std::optional<Fault> Weigh(const TriedLayout& tried, Sharding sharding) {
+  std::optional<Fault> Weigh(const TriedLayout& tried, Sharding sharding,
+                             std::optional<PipelineReduction> reduction) {
     ScenarioDraft asked = tried.scenario;
+    if (reduction.has_value()) asked.pipeline->reduction = reduction;
     if (auto* all_reduce = std::get_if<AllReduceDraft>(&asked.communication);
         all_reduce != nullptr && sharding != Sharding::kNone)
       all_reduce->sharding = sharding;

@@ -54,6 +54,8 @@ struct RefusedLayout {
 struct TriedLayout {
   ScenarioDraft scenario;
   std::vector<Sharding> shardings;  // in turn until one fits
+  // All of those that can be; nothing: as the scenario has it.
+  std::vector<std::optional<PipelineReduction>> reductions;
 
   // The layout, not checked yet.
   PipelineLayout layout() const {

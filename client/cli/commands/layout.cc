@@ -45,6 +45,7 @@ std::string LayoutName(const v1::Pipeline& pipeline, v1::AllReduce::Sharding sha
   std::string text = absl::StrCat(ScheduleName(pipeline.schedule()), ", ", pipeline.stages(),
                                   pipeline.stages() == 1 ? " stage" : " stages");
   if (pipeline.chunks() > 1) absl::StrAppend(&text, " of ", pipeline.chunks(), " chunks");
+  if (pipeline.reduction() == v1::Pipeline::BUCKETS) text += ", buckets";
   if (sharding == v1::AllReduce::OPTIMIZER) absl::StrAppend(&text, ", sharded optimizer");
   if (sharding == v1::AllReduce::GRADIENTS) absl::StrAppend(&text, ", sharded gradients");
   return text;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/predict/pipeline_prediction.h"
+#include "core/predict/throughput.h"
 
 namespace stepcast::layout_search_test {
 namespace {
@@ -218,11 +220,63 @@ TEST(LayoutSearchTest, AShardedOptimizerIsTriedWhereMemoryNeedsIt) {
       const Scenario& scenario = layout.prediction.scenario;
       sharded += scenario.all_reduce().sharding == Sharding::kOptimizer;
       for (const LayoutAnswer::Layout& other : answer->layouts)
-        EXPECT_TRUE(&layout == &other ||
-                    !(scenario.pipeline->layout == other.prediction.scenario.pipeline->layout));
+        EXPECT_TRUE(
+            &layout == &other ||
+            !(scenario.pipeline->layout == other.prediction.scenario.pipeline->layout) ||
+            scenario.pipeline->reduction != other.prediction.scenario.pipeline->reduction);
     }
     EXPECT_EQ(sharded > 0, memory == 450'000'000);
   }
+}
+
+// Counts layouts of several replicas, by when their gradients are reduced.
+std::map<PipelineReduction, int> Reductions(const Profile& profile, const ScenarioDraft& common) {
+  std::map<PipelineReduction, int> counts;
+  const absl::StatusOr<LayoutAnswer> answer =
+      Ask(profile, {.scenario = common, .devices = 4, .micro_batches = 1, .max_layouts = 100});
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  if (!answer.ok()) return counts;
+  for (const LayoutAnswer::Layout& layout : answer->layouts)
+    if (layout.prediction.scenario.workers > 1)
+      ++counts[layout.prediction.scenario.pipeline->reduction];
+  return counts;
+}
+
+TEST(LayoutSearchTest, BothDefaultsOfReductionAreTriedWhereNothingSaysWhich) {
+  const Profile profile = Layers(12);
+  const auto both = Reductions(profile, {});
+  ASSERT_EQ(both.size(), 2);
+  EXPECT_EQ(both.at(PipelineReduction::kAtEnd), both.at(PipelineReduction::kBuckets));
+  for (const auto reduction : {PipelineReduction::kAtEnd, PipelineReduction::kByChunk}) {
+    const auto one = Reductions(profile, {.pipeline = PipelineDraft{.reduction = reduction}});
+    ASSERT_EQ(one.size(), 1);
+    EXPECT_GT(one.count(reduction), 0);
+  }
+  const auto buckets = Reductions(profile, {.communication = AllReduceDraft{.fusion = Unfused{}}});
+  ASSERT_EQ(buckets.size(), 1);
+  EXPECT_GT(buckets.count(PipelineReduction::kBuckets), 0);
+}
+
+// One stage of one micro-batch with DistributedDataParallel's buckets is a job without pipelines.
+TEST(LayoutSearchTest, OneStageInBucketsIsTheJobWithoutPipelines) {
+  const Profile profile = Layers(12);
+  const absl::StatusOr<LayoutAnswer> answer =
+      Ask(profile, {.devices = 4, .micro_batches = 1, .max_layouts = 100});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const ScenarioDraft plain{.workers = 4, .communication = AllReduceDraft{.fusion = Buckets{}}};
+  const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, {.scenarios = {plain}});
+  ASSERT_TRUE(query.ok()) << query.status();
+  const absl::StatusOr<ThroughputAnswer> predicted = PredictThroughput(profile, *query, NeverStop);
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  const double rate = predicted->predictions.at(0).examples_per_second;
+  int found = 0;
+  for (const LayoutAnswer::Layout& layout : answer->layouts) {
+    const Pipeline& pipeline = *layout.prediction.scenario.pipeline;
+    if (pipeline.layout.devices > 1 || pipeline.reduction != PipelineReduction::kBuckets) continue;
+    ++found;
+    EXPECT_NEAR(layout.rate(), rate, 0.01 * rate);
+  }
+  EXPECT_EQ(found, 1);
 }
 
 TEST(LayoutSearchTest, TheLeastMemoryIsFirstAndNoneThatNeedsLessIsPruned) {
