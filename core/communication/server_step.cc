@@ -249,7 +249,7 @@ class ProfileWriter {
     scenario.servers().transfer_priorities = std::move(ranks_);
     absl::StatusOr<Profile> written = Profile::Create(std::move(draft));
     if (!written.ok()) return written.status();
-    return ServerProfile{.profile = written->WithChange(profile_.change()),
+    return ServerProfile{.profile = written->WithChange(profile_.change(), profile_),
                          .scenario = std::move(scenario),
                          .sources = std::move(sources_)};
   }

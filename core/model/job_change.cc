@@ -42,11 +42,13 @@ class Changer {
     ShrinkGradients();
     absl::StatusOr<Profile> changed = Profile::Create(std::move(draft_), limits);
     if (!changed.ok()) return changed;
-    return changed->WithChange(std::make_shared<const AppliedChange>(
-        AppliedChange{.change = change_,
-                      .told = std::move(told_),
-                      .mean = mean_,
-                      .recorded_operations = static_cast<int32_t>(profile_.operations().size())}));
+    return changed->WithChange(
+        std::make_shared<const AppliedChange>(AppliedChange{
+            .change = change_,
+            .told = std::move(told_),
+            .mean = mean_,
+            .recorded_operations = static_cast<int32_t>(profile_.operations().size())}),
+        profile_);
   }
 
  private:

@@ -363,10 +363,11 @@ class Profile {
   bool knows_transfer_order() const { return knows_transfer_order_; }
   // The change that made it of a recorded one; null: it is as recorded.
   const std::shared_ptr<const AppliedChange>& change() const { return change_; }
-  // The same profile, which says so.
-  Profile WithChange(std::shared_ptr<const AppliedChange> change) const {
+  // The same profile, which says so, and knows of its transfers what that recorded one does.
+  Profile WithChange(std::shared_ptr<const AppliedChange> change, const Profile& recorded) const {
     Profile changed = *this;
     changed.change_ = std::move(change);
+    changed.knows_transfer_order_ = recorded.knows_transfer_order_;
     return changed;
   }
   // Mean over the recorded steps, from a step's start to its last end.

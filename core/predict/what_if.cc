@@ -146,7 +146,7 @@ ChangedRecording WithDataLoading(const Profile& profile, double factor) {
   RewriteSteps(draft, [&](const RecordedStep& step) { return WarpedStep(profile, step, factors); });
   absl::StatusOr<Profile> made = Profile::Create(std::move(draft));
   if (!made.ok()) return {.profile = std::nullopt, .why_not = std::string(made.status().message())};
-  return {.profile = made->WithChange(profile.change()), .why_not = ""};
+  return {.profile = made->WithChange(profile.change(), profile), .why_not = ""};
 }
 
 absl::StatusOr<JobChanges> JobChanges::Of(const Profile& profile, StopCheck stop) {
