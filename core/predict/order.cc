@@ -315,11 +315,16 @@ class OrderOptimizer {
     size_t chosen = 0;
     for (OrderResult& order : answer_.orders) {
       if (order.method == answer_.chosen) chosen = alternatives.size();
-      alternatives.push_back(AlternativeOf(
-          *prediction, points.RunsOf(indices[alternatives.size() + answer_.baselines.size()])));
+      const size_t point = indices[alternatives.size() + answer_.baselines.size()];
+      alternatives.push_back(AlternativeOf(*prediction, points.RunsOf(point)));
       take(order);
-      for (const OrderBaseline& baseline : answer_.baselines)
-        order.speedups.push_back(SpeedupOver(baseline, order));
+      for (size_t i = 0; i < answer_.baselines.size(); ++i) {
+        order.speedups.push_back(SpeedupOver(answer_.baselines[i], order));
+        // An order is no faster than one that makes the same of every run, however these scatter.
+        std::optional<Interval>& interval = order.speedups.back().confidence_interval;
+        if (interval.has_value() && points.RunsOf(indices[i]) == points.RunsOf(point))
+          interval->lower = interval->upper = 1;
+      }
     }
     answer_.settled = HowSettled(alternatives, chosen);
     answer_.simulation.Add(points.Statistics());

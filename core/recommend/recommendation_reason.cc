@@ -132,8 +132,10 @@ std::string ChangeText(const TriedChoice& from, const TriedChoice& to) {
   const double worth = WorthSaying(from.choice.workers, to.choice.workers);
   if (std::abs(change) <= std::max(explained, worth * before))
     return "throughput was no longer rising there";
-  return absl::StrFormat("throughput was still %s, by %.3g %%", change > 0 ? "rising" : "falling",
-                         100 * std::abs(change) / before);
+  const double percent = 100 * std::abs(change) / before;
+  return absl::StrCat(
+      "throughput was still ", change > 0 ? "rising" : "falling", ", by ",
+      percent < 1000 ? absl::StrFormat("%.3g", percent) : absl::StrFormat("%.0f", percent), " %");
 }
 
 // `that divides the global batch of 96 examples and fills nodes of 8`, where not every number does.

@@ -213,7 +213,14 @@ std::string BaselinesText(const v1::OptimizeOrderResponse& response,
          known && over->has_confidence_interval() ? SpeedupIntervalText(over->confidence_interval())
                                                   : ""});
   }
-  return absl::StrCat("\n", table.Text(), SlowerText(chosen));
+  const bool enforces_recorded =
+      std::any_of(response.orders().begin(), response.orders().end(),
+                  [](const auto& order) { return order.method() == v1::RECORDED; });
+  return absl::StrCat("\n", table.Text(),
+                      enforces_recorded ? "RECORDED enforces the order of the first recorded step; "
+                                          "recorded order is each step's own.\n"
+                                        : "",
+                      SlowerText(chosen));
 }
 
 // The spread of orders that nobody enforces, and of the steps that workers wait for each other in,

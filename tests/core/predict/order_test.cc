@@ -476,6 +476,23 @@ TEST(OrderTest, SpeedupsAreQuotientsWithIntervalsFromTheEndsOfBoth) {
   }
 }
 
+TEST(OrderTest, AnOrderIsNoFasterThanOneThatMakesTheSameOfEveryRun) {
+  const Profile profile = testing::NetworkProfile(4, {.layers = 6, .steps = 4});
+  OrderDraft draft{.options = {.steps_per_worker = 60, .replications = 3},
+                   .methods = {OrderMethod::kGraph, OrderMethod::kReverse}};
+  draft.scenario.workers = 2;
+  const OrderAnswer answer = Answer(profile, draft);
+  for (const OrderResult& order : answer.orders) {
+    for (const OrderSpeedup& speedup : order.speedups) {
+      const bool is_same =
+          order.method == OrderMethod::kGraph && speedup.over == TransferOrder::kGraph;
+      ASSERT_TRUE(speedup.confidence_interval.has_value());
+      EXPECT_EQ(speedup.confidence_interval->lower == 1, is_same) << NameOf(order.method);
+      EXPECT_EQ(speedup.confidence_interval->upper == 1, is_same) << NameOf(order.method);
+    }
+  }
+}
+
 TEST(OrderTest, InferenceIsTheDownloadsAndTheForwardPass) {
   const Profile profile = testing::NetworkProfile(2, {.layers = 6});
   const Profile forward = testing::NetworkProfile(2, {.layers = 6, .training = false});
