@@ -325,6 +325,8 @@ class Profile {
   const std::string& display_name() const { return content_->display_name; }
   const std::string& model() const { return content_->model; }
   const std::string& framework() const { return content_->framework; }
+  // True if its times were made of an architecture or of a table of layers: nobody recorded a step.
+  bool is_made() const { return framework() == kZooFramework || framework() == kLayersFramework; }
   const std::map<std::string, std::string>& labels() const { return content_->labels; }
   int32_t batch_size() const { return content_->batch_size; }
   const Platform& platform() const { return content_->platform; }

@@ -188,8 +188,6 @@ class ScenarioResolver {
     refuse(job.collective_slowdown != 1, "all_reduce.collective_slowdown");
     refuse(job.concurrent_collectives > 1, "all_reduce.concurrent_collectives");
     refuse(!draft_.start_offsets_ns.empty(), "start_offsets_ns");
-    faults_.AddIf(Accumulated() > 1, "change.accumulate", Accumulated(),
-                  ": a pipeline has pipeline.micro_batches, of which the profile is one");
     faults_.AddIf(job.fidelity == Fidelity::kExpanded, "all_reduce.fidelity", "EXPANDED", kWhy);
     faults_.AddIf(
         job.sharding == Sharding::kFull, "all_reduce.sharding", "FULL", kWhy,

@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_format.h"
+
 namespace stepcast {
 
 namespace {
@@ -33,6 +35,31 @@ Scenario WithLinkRates(Scenario scenario, LinkPlace place, double factor) {
     if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second *= factor;
   }
   return scenario;
+}
+
+std::string NotMeasuredText(const Scenario& scenario) {
+  std::vector<double> rates;
+  int32_t without_own = scenario.workers;
+  for (const WorkerGroup& group : scenario.worker_groups) {
+    if (!group.bandwidth_bytes_per_second.has_value()) continue;
+    rates.push_back(*group.bandwidth_bytes_per_second);
+    without_own -= group.count;
+  }
+  // A server's link has the scenario's rate, whatever those of its workers.
+  if (scenario.has_servers() || without_own > 0)
+    rates.push_back(scenario.bandwidth_bytes_per_second);
+  if (!scenario.has_servers() && scenario.all_reduce().workers_per_rack > 0)
+    rates.push_back(scenario.all_reduce().rack_bandwidth_bytes_per_second);
+  const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
+  if (*least == *most)
+    return absl::StrFormat(
+        "the links' rate, %.0f bytes/s, is not a measured one, and sockets often reach a fraction "
+        "of the nominal rate",
+        *least);
+  return absl::StrFormat(
+      "the links' rates, %.0f to %.0f bytes/s, are not measured ones, and sockets often reach a "
+      "fraction of nominal rates",
+      *least, *most);
 }
 
 Scenario WithFusion(Scenario scenario, Fusion fusion) {

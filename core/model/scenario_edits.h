@@ -27,6 +27,10 @@ inline Scenario AtHalfTheRate(const Scenario& scenario) {
   return WithLinkRates(scenario, LinkPlace::kBetweenNodes, 0.5);
 }
 
+// What a reader is told of links between nodes whose rates, the least and the greatest, nobody
+// measured: a sentence without its end.
+std::string NotMeasuredText(const Scenario& scenario);
+
 // The number of workers that lists with an entry for each, or for some, come to; none: there are no
 // lists.
 std::optional<int32_t> WorkersByLists(const ScenarioDraft& draft);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include "core/base/distributions.h"
 #include "core/base/random.h"
@@ -126,9 +127,12 @@ double NormalDeviate(double level) { return NormalQuantile(0.5 + level / 2); }
 
 }  // namespace
 
-InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, double level) {
+InputError InputErrorOf(const Profile& profile, const StepModel& model,
+                        const Sensitivity& sensitivity, double level) {
+  // Of a job that nobody ran no step more can be recorded.
+  const int32_t more = profile.is_made() ? 0 : kMoreSteps;
   return {.half_width = HalfWidthOf(model, sensitivity, 0, level),
-          .with_more_steps = HalfWidthOf(model, sensitivity, kMoreSteps, level)};
+          .with_more_steps = HalfWidthOf(model, sensitivity, more, level)};
 }
 
 ModelError MeasuredModelError(const Scenario& scenario, int32_t recorded_ranks) {
@@ -144,6 +148,18 @@ ModelError MeasuredModelError(const Scenario& scenario, int32_t recorded_ranks) 
         "that are ranks: ",
         error.source);
   return error;
+}
+
+void WarnOfPrecision(const SimulationOptions& options, const MeanInterval& mean, int32_t runs,
+                     Prediction& prediction) {
+  const double asked = options.relative_precision;
+  if (asked <= 0 || runs < 2 || mean.half_width <= asked * mean.mean) return;
+  prediction.warnings.push_back(
+      {.reason = Warning::Reason::kPrecisionNotReached,
+       .message = absl::StrFormat(
+           "the precision asked for, %g, is not reached: %d runs leave the mean open by %.3g of it "
+           "to either side; allow more replications, or longer ones by steps_per_worker",
+           asked, runs, mean.half_width / mean.mean)});
 }
 
 void TellCertainty(const Uncertainty& uncertainty, const Interval& runs, Prediction& prediction) {

@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/distributions.h"
+#include "core/model/profile.h"
+#include "core/model/simulation_options.h"
 #include "core/model/step_model.h"
 #include "core/predict/run_summary.h"
 #include "core/predict/throughput.h"
@@ -53,7 +56,8 @@ struct InputError {
   double half_width = 0;
   double with_more_steps = 0;  // had kMoreSteps more been recorded
 };
-InputError InputErrorOf(const StepModel& model, const Sensitivity& sensitivity, double level);
+InputError InputErrorOf(const Profile& profile, const StepModel& model,
+                        const Sensitivity& sensitivity, double level);
 
 // The last measured error of predictions of jobs of the scenario's kind. `recorded_ranks`: of the
 // pipeline whose ranks the profile was read from; 0: it was recorded in one piece.
@@ -69,6 +73,10 @@ struct Uncertainty {
 // Fills in all intervals of the prediction. `runs`: the interval of a single simulated run, in
 // examples per second. REQUIRES: examples_per_second is set.
 void TellCertainty(const Uncertainty& uncertainty, const Interval& runs, Prediction& prediction);
+
+// Warns where the mean of so many runs, all that were allowed, is less precise than was asked for.
+void WarnOfPrecision(const SimulationOptions& options, const MeanInterval& mean, int32_t runs,
+                     Prediction& prediction);
 
 // The place of an answered number of workers, or of servers, among those that were asked about.
 

@@ -15,6 +15,7 @@
 #include "core/base/message_text.h"
 #include "core/base/random.h"
 #include "core/base/step_time_histogram.h"
+#include "core/model/scenario_edits.h"
 #include "core/pipeline/shares.h"
 #include "core/predict/certainty.h"
 #include "core/predict/pipeline_job.h"
@@ -383,15 +384,15 @@ void PipelineRuns::Summarize(Prediction& prediction) const {
       is_modelled_ ? MeasuredModelError(scenario_, plan_.recorded_ranks) : ModelError{};
   if (options_.model_error_fraction.has_value())
     error = {.fraction = *options_.model_error_fraction, .source = "as asked for"};
-  TellCertainty(
-      {.simulation = mean.half_width / mean.mean,
-       .input = is_modelled_ ? InputErrorOf(model_, sensitivity_, options_.confidence_level)
-                             : InputError{},
-       .model = error},
-      {.lower = single.lower * batch * workers,
-       .upper = single.upper * batch * workers,
-       .level = single.level},
-      prediction);
+  TellCertainty({.simulation = mean.half_width / mean.mean,
+                 .input = is_modelled_ ? InputErrorOf(profile_, model_, sensitivity_,
+                                                      options_.confidence_level)
+                                       : InputError{},
+                 .model = error},
+                {.lower = single.lower * batch * workers,
+                 .upper = single.upper * batch * workers,
+                 .level = single.level},
+                prediction);
   prediction.step_time = StepTimeOf(step_times);
   const double alone = scenario_.workers == 1 || alone_ == 0 ? mean.mean : alone_;
   prediction.speedup = workers * mean.mean / alone;
@@ -417,13 +418,12 @@ void PipelineRuns::Warn(Prediction& prediction) const {
          "nothing is random here (one recorded step, fixed order and start), so the interval has "
          "no width and says nothing of real variation");
   }
+  WarnOfPrecision(options_, StepsPerSecond(), static_cast<int32_t>(runs_.size()), prediction);
   if (half_rate_ == 0) return;
   prediction.at_half_the_rate = prediction.examples_per_second * half_rate_;
   warn(Warning::Reason::kLinkRateNotMeasured,
-       absl::StrFormat("the links' rate, %.0f bytes/s, is not a measured one, and sockets often "
-                       "reach a fraction of the nominal rate: at half of it %s examples/s",
-                       scenario_.bandwidth_bytes_per_second,
-                       NumberText(*prediction.at_half_the_rate)));
+       absl::StrCat(NotMeasuredText(scenario_), ": at half of that ",
+                    NumberText(*prediction.at_half_the_rate), " examples/s"));
 }
 
 absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {

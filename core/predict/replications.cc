@@ -464,7 +464,7 @@ bool Replications::SharingMatters() const {
 
 std::optional<InputError> Replications::OfInput() const {
   if (graph_->worlds == nullptr || done() == 0) return std::nullopt;
-  return InputErrorOf(graph_->worlds->model(), sensitivity_, options_.confidence_level);
+  return InputErrorOf(*profile_, graph_->worlds->model(), sensitivity_, options_.confidence_level);
 }
 
 double Replications::EnoughOfMean(double asked) const {
@@ -581,6 +581,7 @@ Prediction Replications::Summarize() const {
   DescribeResources(prediction);
   if (!scenario_.has_servers()) DescribeCollectives(prediction);
   JudgeConvergence(prediction);
+  WarnOfPrecision(options_, StepsPerSecond(), done(), prediction);
   if (LinkRateMatters()) WarnOfLinkRate(prediction);
   if (SharingMatters()) WarnOfLinkSharing(prediction);
   return prediction;
@@ -598,13 +599,10 @@ void Replications::WarnOfLinkSharing(Prediction& prediction) const {
 }
 
 void Replications::WarnOfLinkRate(Prediction& prediction) const {
-  std::string text = absl::StrFormat(
-      "the links' rate, %.0f bytes/s, is not a measured one, and sockets often reach a fraction of "
-      "the nominal rate",
-      scenario_.bandwidth_bytes_per_second);
+  std::string text = NotMeasuredText(scenario_);
   if (half_rate_ratio_ > 0) {
     prediction.at_half_the_rate = prediction.examples_per_second * half_rate_ratio_;
-    absl::StrAppend(&text, ": at half of it ", NumberText(*prediction.at_half_the_rate),
+    absl::StrAppend(&text, ": at half of that ", NumberText(*prediction.at_half_the_rate),
                     " examples/s");
   }
   prediction.warnings.push_back(

@@ -92,6 +92,7 @@ struct Warning {
     kLinkSharingMatters,    // of several servers, and nothing says it
     kKeptBytesNotKnown,     // so memory is a lower bound
     kRestBelowZero,         // of the line through measured runs, which goes through zero instead
+    kPrecisionNotReached,   // with as many runs as were allowed
   };
 
   Reason reason = Reason::kNotSteady;

@@ -133,7 +133,7 @@ class LayoutQuestion : public Question {
     CLI::App* app = parent.add_subcommand(
         "layout", "How a job should be spread over devices: pipelines and replicas that fit");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->type_name("");
-    AddValueOption<int64_t>(*app, "--devices", "N", "Devices that a layout fills",
+    AddValueOption<int64_t>(*app, "--devices", "N", "Devices that a layout fills (required)",
                             [this](int64_t devices) { request_.set_devices(devices); })
         ->group(kLayoutGroup);
     AddParsedOption(
@@ -187,7 +187,8 @@ class LayoutQuestion : public Question {
   std::string Activity() const override { return "trying layouts"; }
 
   ExitCode Check(const Session& session) const override {
-    return profile_.empty() ? session.Misused("PROFILE is required") : ExitCode::kDone;
+    if (profile_.empty()) return session.Misused("PROFILE is required");
+    return request_.devices() == 0 ? session.Misused("--devices is required") : ExitCode::kDone;
   }
 
   absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {

@@ -98,6 +98,10 @@ class ImportFlags {
   absl::Status Check() const {
     if (replace_.any() && !stores())
       return absl::InvalidArgumentError("--save stores nothing that --replace could replace");
+    if ((steps_ || seed_) && !variation_ && !common_variation_)
+      return absl::InvalidArgumentError(
+          absl::StrCat(steps_ ? "--steps" : "--seed",
+                       " is of steps that vary: --variation or --common-variation says how much"));
     return replace_.Check(id_);
   }
   // True where anything was said of how the steps made vary.

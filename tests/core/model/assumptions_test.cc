@@ -59,6 +59,21 @@ TEST(TransferOrderTest, IsKnownOfRealRecordings) {
   }
 }
 
+TEST(TransferOrderTest, IsAsKnownOfAChangedJobAsOfItsRecording) {
+  for (const char* model : {"alexnet_64", "vgg11_128", "resnet50_16"}) {
+    const Profile recorded =
+        Profile::Create(
+            testing::ProfileFromJson(JsonOf(std::string("testbed/") + model + ".profile.json")))
+            .value();
+    for (const double speed : {0.5, 1.04, 8.0}) {
+      const absl::StatusOr<Profile> changed =
+          ChangedProfile(recorded, {.compute_speed_factor = speed});
+      ASSERT_TRUE(changed.ok()) << changed.status();
+      EXPECT_TRUE(changed->knows_transfer_order()) << model << " " << speed;
+    }
+  }
+}
+
 TEST(TransferOrderTest, IsNotKnownWhereTransfersLastAsIfEachWereAlone) {
   const json cases = JsonOf("golden/parameter_server.json");
   ASSERT_EQ(cases.size(), 80U);

@@ -1,6 +1,10 @@
 #include "core/model/scenario_edits.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
 
 #include "core/model/simulation_options.h"
 
@@ -38,6 +42,25 @@ TEST(ScenarioEditsTest, AnEditThatMakesNoDifferenceSaysWhyAndLeavesTheScenario) 
   EXPECT_EQ(RemoveLatency(many), "");
   EXPECT_EQ(many.all_reduce().latency_seconds, 0);
   EXPECT_EQ(RemoveLatency(many), "the scenario has none");
+}
+
+// The rate that a warning names is that of the links that carry something.
+TEST(ScenarioEditsTest, RatesThatNobodyMeasuredAreThoseOfTheLinksInUse) {
+  Scenario scenario = OfCollectives();
+  const std::string one =
+      "the links' rate, 1000000000 bytes/s, is not a measured one, and sockets often reach a "
+      "fraction of the nominal rate";
+  EXPECT_EQ(NotMeasuredText(scenario), one);
+  std::get<AllReduce>(scenario.communication).workers_per_rack = 4;
+  EXPECT_EQ(NotMeasuredText(scenario),
+            "the links' rates, 1000000000 to 3000000000 bytes/s, are not measured ones, and "
+            "sockets often reach a fraction of nominal rates");
+  Scenario grouped = OfCollectives();
+  grouped.worker_groups = {{.count = 8, .bandwidth_bytes_per_second = 2e9}};
+  EXPECT_THAT(NotMeasuredText(grouped), testing::HasSubstr("rate, 2000000000 bytes/s"));
+  // A server's own link keeps its rate.
+  grouped.communication = ParameterServers{};
+  EXPECT_THAT(NotMeasuredText(grouped), testing::HasSubstr("1000000000 to 2000000000"));
 }
 
 TEST(ScenarioEditsTest, AScenarioTellsItsNodesSpeedsAndRulesOfRuns) {

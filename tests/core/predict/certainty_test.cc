@@ -123,6 +123,24 @@ TEST(TellCertaintyTest, EachIntervalHoldsTheOneThatKnowsMore) {
   EXPECT_GT(wider, 100) << "no case of groups narrower than their mean";
 }
 
+TEST(TellCertaintyTest, APrecisionThatIsNotReachedIsWarnedOf) {
+  const MeanInterval mean{.mean = 100, .half_width = 2};
+  const auto warnings = [&](double asked, int32_t runs) {
+    Prediction prediction;
+    WarnOfPrecision({.relative_precision = asked}, mean, runs, prediction);
+    return prediction.warnings;
+  };
+  EXPECT_TRUE(warnings(0, 5).empty());
+  EXPECT_TRUE(warnings(0.02, 5).empty());
+  EXPECT_TRUE(warnings(0.01, 1).empty());
+  const std::vector<Warning> missed = warnings(0.01, 5);
+  ASSERT_EQ(missed.size(), 1);
+  EXPECT_EQ(missed[0].reason, Warning::Reason::kPrecisionNotReached);
+  EXPECT_EQ(missed[0].message,
+            "the precision asked for, 0.01, is not reached: 5 runs leave the mean open by 0.02 of "
+            "it to either side; allow more replications, or longer ones by steps_per_worker");
+}
+
 TEST(SplitInTwoTest, GroupsAreFarApartForTheirSpreadAndTheirMean) {
   constexpr double kOne = std::numeric_limits<double>::infinity();
   EXPECT_EQ(SplitInTwo({100, 50, 101, 51}), 100);
