@@ -30,7 +30,7 @@ namespace stepcast {
 
 // The version of the engine: the same version, profile, scenario, options and seed give the same
 // answer.
-inline constexpr char kEngineVersion[] = "8";
+inline constexpr char kEngineVersion[] = "9";
 
 struct Interval {
   double lower = 0;

@@ -220,10 +220,9 @@ TEST(LayoutSearchTest, AShardedOptimizerIsTriedWhereMemoryNeedsIt) {
       const Scenario& scenario = layout.prediction.scenario;
       sharded += scenario.all_reduce().sharding == Sharding::kOptimizer;
       for (const LayoutAnswer::Layout& other : answer->layouts)
-        EXPECT_TRUE(
-            &layout == &other ||
-            !(scenario.pipeline->layout == other.prediction.scenario.pipeline->layout) ||
-            scenario.pipeline->reduction != other.prediction.scenario.pipeline->reduction);
+        EXPECT_TRUE(&layout == &other ||
+                    !(scenario.pipeline->layout == other.prediction.scenario.pipeline->layout) ||
+                    scenario.pipeline->reduction != other.prediction.scenario.pipeline->reduction);
     }
     EXPECT_EQ(sharded > 0, memory == 450'000'000);
   }

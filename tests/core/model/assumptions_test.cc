@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/model/job_change.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "tests/support/profile_json.h"
@@ -67,7 +68,7 @@ TEST(TransferOrderTest, IsAsKnownOfAChangedJobAsOfItsRecording) {
             .value();
     for (const double speed : {0.5, 1.04, 8.0}) {
       const absl::StatusOr<Profile> changed =
-          ChangedProfile(recorded, {.compute_speed_factor = speed});
+          ChangedProfile(recorded, {.compute_speed_factor = speed}, nullptr);
       ASSERT_TRUE(changed.ok()) << changed.status();
       EXPECT_TRUE(changed->knows_transfer_order()) << model << " " << speed;
     }
