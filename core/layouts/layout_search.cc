@@ -250,10 +250,14 @@ class LayoutScale {
   void WeighShardings(const TriedLayout& tried) {
     std::optional<Fault> before;
     for (const Sharding sharding : tried.shardings) {
-      std::optional<Fault> fault = Weigh(tried, sharding, tried.reductions.front());
-      if (!fault.has_value()) {
-        for (size_t i = 1; i < tried.reductions.size(); ++i)
-          Weigh(tried, sharding, tried.reductions[i]);
+      LayoutCandidate candidate{.refused = tried.Refused(sharding, {})};
+      std::optional<Fault> fault;
+      for (const std::optional<PipelineReduction> reduction : tried.reductions) {
+        std::optional<Fault> of_this = Weigh(tried, sharding, reduction, candidate);
+        if (!fault.has_value()) fault = std::move(of_this);
+      }
+      if (!candidate.scenarios.empty()) {
+        weighed_.candidates.push_back(std::move(candidate));
         return;
       }
       if (fault != before) weighed_.refused.push_back(tried.Refused(sharding, *fault));
@@ -264,9 +268,10 @@ class LayoutScale {
       given_ = before;
   }
 
-  // Keeps it where it fits, else says why not.
+  // Adds it to the candidate where it fits, else says why not.
   std::optional<Fault> Weigh(const TriedLayout& tried, Sharding sharding,
-                             std::optional<PipelineReduction> reduction) {
+                             std::optional<PipelineReduction> reduction,
+                             LayoutCandidate& candidate) {
     ScenarioDraft asked = tried.scenario;
     if (reduction.has_value()) asked.pipeline->reduction = reduction;
     if (auto* all_reduce = std::get_if<AllReduceDraft>(&asked.communication);
@@ -296,10 +301,9 @@ class LayoutScale {
     }
     const double bound = MostStepsPerSecond(plan, *scenario) *
                          static_cast<double>(scenario->ExamplesPerStep(profile_));
-    weighed_.candidates.push_back({.scenario = *std::move(scenario),
-                                   .refused = tried.Refused(sharding, {}),
-                                   .memory_bytes = most,
-                                   .bound = bound});
+    candidate.scenarios.push_back(*std::move(scenario));
+    candidate.memory_bytes = most;
+    candidate.bound = std::max(candidate.bound, bound);
     return std::nullopt;
   }
 
@@ -388,15 +392,30 @@ class LayoutRanking {
     answer_.layouts.resize(count);
   }
 
+  // The prediction of the fastest scenario, with the events of all.
+  absl::StatusOr<PipelinePredictor::Answer> Fastest(const std::vector<Scenario>& scenarios,
+                                                    StopCheck stop, const KnownRuns& known) const {
+    const auto rate = [](const auto& answer) { return answer->prediction.examples_per_second; };
+    absl::StatusOr<PipelinePredictor::Answer> fastest;
+    int64_t events = 0;
+    for (const Scenario& scenario : scenarios) {
+      absl::StatusOr<PipelinePredictor::Answer> made =
+          predictor_.Predict(scenario, PlanPipeline(profile_, scenario), stop, InOrder(), known);
+      if (!made.ok()) return made;
+      events += made->events;
+      if (!fastest.ok() || rate(made) > rate(fastest)) fastest = std::move(made);
+    }
+    fastest->events = events;
+    return fastest;
+  }
+
   // Fails as `stop`, but for a spent time budget once there is a layout.
   absl::Status SimulateNext(StopCheck stop, const Executor& executor, const KnownRuns& known) {
     const size_t count = std::min(kAtOnce, candidates_.size() - next_);
     std::vector<absl::StatusOr<PipelinePredictor::Answer>> made(count,
                                                                 absl::CancelledError("not begun"));
     known.ForEach(executor, count, [&](size_t i) {
-      const Scenario& scenario = candidates_[next_ + i].scenario;
-      made[i] =
-          predictor_.Predict(scenario, PlanPipeline(profile_, scenario), stop, InOrder(), known);
+      made[i] = Fastest(candidates_[next_ + i].scenarios, stop, known);
       return made[i].ok() || IsOfPipeline(made[i].status());
     });
     for (size_t i = 0; i < count; ++i, ++next_) {

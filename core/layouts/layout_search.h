@@ -54,7 +54,7 @@ struct RefusedLayout {
 struct TriedLayout {
   ScenarioDraft scenario;
   std::vector<Sharding> shardings;  // in turn until one fits
-  // All of those that can be; nothing: as the scenario has it.
+  // The first, and all others that can be; nothing: as the scenario has it.
   std::vector<std::optional<PipelineReduction>> reductions;
 
   // The layout, not checked yet.
@@ -76,10 +76,10 @@ struct TriedLayout {
 };
 
 struct LayoutCandidate {
-  Scenario scenario;
-  RefusedLayout refused;     // should its simulation fail
-  int64_t memory_bytes = 0;  // of the device that needs most
-  double bound = 0;          // examples per second
+  std::vector<Scenario> scenarios;  // one a reduction, of which the fastest counts
+  RefusedLayout refused;            // should its simulation fail
+  int64_t memory_bytes = 0;         // of the device that needs most
+  double bound = 0;                 // examples per second, of the fastest
 };
 
 struct LayoutQuery {
