@@ -57,10 +57,10 @@ TEST(ScenarioEditsTest, RatesThatNobodyMeasuredAreThoseOfTheLinksInUse) {
             "sockets often reach a fraction of nominal rates");
   Scenario grouped = OfCollectives();
   grouped.worker_groups = {{.count = 8, .bandwidth_bytes_per_second = 2e9}};
-  EXPECT_THAT(NotMeasuredText(grouped), testing::HasSubstr("rate, 2000000000 bytes/s"));
+  EXPECT_THAT(NotMeasuredText(grouped), ::testing::HasSubstr("rate, 2000000000 bytes/s"));
   // A server's own link keeps its rate.
   grouped.communication = ParameterServers{};
-  EXPECT_THAT(NotMeasuredText(grouped), testing::HasSubstr("1000000000 to 2000000000"));
+  EXPECT_THAT(NotMeasuredText(grouped), ::testing::HasSubstr("1000000000 to 2000000000"));
 }
 
 TEST(ScenarioEditsTest, AScenarioTellsItsNodesSpeedsAndRulesOfRuns) {

@@ -487,8 +487,8 @@ TEST(OrderTest, AnOrderIsNoFasterThanOneThatMakesTheSameOfEveryRun) {
       const bool is_same =
           order.method == OrderMethod::kGraph && speedup.over == TransferOrder::kGraph;
       ASSERT_TRUE(speedup.confidence_interval.has_value());
-      EXPECT_EQ(speedup.confidence_interval->lower == 1, is_same) << NameOf(order.method);
-      EXPECT_EQ(speedup.confidence_interval->upper == 1, is_same) << NameOf(order.method);
+      EXPECT_EQ(speedup.confidence_interval->lower == 1, is_same) << static_cast<int>(order.method);
+      EXPECT_EQ(speedup.confidence_interval->upper == 1, is_same) << static_cast<int>(order.method);
     }
   }
 }
