@@ -244,8 +244,8 @@ std::set<PipelineReduction> Reductions(const Profile& profile, const ScenarioDra
   const auto query =
       ResolveLayouts(profile, {.scenario = common, .devices = 4, .micro_batches = 1});
   EXPECT_TRUE(query.ok()) << query.status();
-  for (const LayoutCandidate& candidate :
-       WeighLayouts(profile, query.value(), NeverStop).value().candidates) {
+  const auto weighed = WeighLayouts(profile, query.value(), NeverStop);
+  for (const LayoutCandidate& candidate : weighed.value().candidates) {
     for (const Scenario& scenario : candidate.scenarios)
       if (scenario.workers > 1) reductions.insert(scenario.pipeline->reduction);
   }

@@ -456,7 +456,7 @@ TEST(OrderTest, LinksOfSeveralServersAreBusyAtOnceWhereTheWorkersOwnCarriesThem)
 TEST(OrderTest, SpeedupsAreQuotientsWithIntervalsFromTheEndsOfBoth) {
   const Profile profile = testing::NetworkProfile(4, {.layers = 6, .steps = 4});
   OrderDraft draft{.options = {.steps_per_worker = 60, .replications = 3},
-                   .methods = {OrderMethod::kTac}};
+                   .methods = {OrderMethod::kReverse}};
   draft.scenario.workers = 2;
   const OrderAnswer answer = Answer(profile, draft);
   const OrderResult& order = answer.orders[0];
