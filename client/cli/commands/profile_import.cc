@@ -98,11 +98,15 @@ class ImportFlags {
   absl::Status Check() const {
     if (replace_.any() && !stores())
       return absl::InvalidArgumentError("--save stores nothing that --replace could replace");
+    return replace_.Check(id_);
+  }
+  // The same, of a format whose steps are made.
+  absl::Status CheckMade() const {
     if ((steps_ || seed_) && !variation_ && !common_variation_)
       return absl::InvalidArgumentError(
           absl::StrCat(steps_ ? "--steps" : "--seed",
                        " is of steps that vary: --variation or --common-variation says how much"));
-    return replace_.Check(id_);
+    return Check();
   }
   // True where anything was said of how the steps made vary.
   bool varies() const { return variation_ || common_variation_ || steps_ || seed_; }
@@ -258,6 +262,7 @@ class ImportCommand : public Command {
       return absl::InvalidArgumentError(
           absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
     }
+    if (absl::Status fits = flags_.CheckMade(); !fits.ok()) return fits;
     if (paths_.size() > 1 && *format != RecordingFormat::kPyTorch &&
         *format != RecordingFormat::kChakra && *format != RecordingFormat::kRunMetadata) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -530,7 +535,7 @@ class ZooCommand : public Command {
   bool NeedsNoServer() const override { return !flags_.stores(); }
 
   ExitCode Run(const Session& session) const override {
-    if (const absl::Status fits = flags_.Check(); !fits.ok())
+    if (const absl::Status fits = flags_.CheckMade(); !fits.ok())
       return session.Misused({fits.message().data(), fits.message().size()});
     v1::ImportProfileRequest::Header header = flags_.Header(session);
     v1::ModelZooOptions& zoo = *header.mutable_model_zoo();
