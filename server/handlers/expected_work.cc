@@ -51,7 +51,8 @@ double OperationsOf(const Profile& profile, const RecommendationQuery& query) {
 double OperationsOf(const Profile&, const LayoutQuery& query) {
   double operations = 0;
   for (const TriedLayout& tried : query.tried)
-    operations += ExpectedEvents(tried.layout(), query.options);
+    operations += static_cast<double>(tried.reductions.size()) *
+                  ExpectedEvents(tried.layout(), query.options);
   return operations;
 }
 

@@ -122,8 +122,7 @@ const char* NameOf(v1::BrokenConstraint::Kind kind) {
 std::string BrokenText(const v1::FrontierOutcome& outcome) {
   std::string text;
   for (const v1::BrokenConstraint& broken : outcome.broken_constraints()) {
-    constexpr double kTen =
-        10;  // times as much as allowed, above which a percentage is hard to read
+    constexpr double kTen = 10;  // from so many times as much as allowed percent are hard to read
     const double missed_by = broken.missed_by();
     absl::StrAppend(&text, text.empty() ? "" : ", ", NameOf(broken.kind()), " by ",
                     missed_by < kTen ? PercentText(missed_by) : NumberText(missed_by) + " times");
