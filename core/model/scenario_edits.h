@@ -27,8 +27,8 @@ inline Scenario AtHalfTheRate(const Scenario& scenario) {
   return WithLinkRates(scenario, LinkPlace::kBetweenNodes, 0.5);
 }
 
-// What a reader is told of links between nodes whose rates, the least and the greatest, nobody
-// measured: a sentence without its end.
+// A sentence without its end about the links between nodes, whose rates nobody measured: the least
+// and the greatest of those in use.
 std::string NotMeasuredText(const Scenario& scenario);
 
 // The number of workers that lists with an entry for each, or for some, come to; none: there are no

@@ -129,7 +129,7 @@ double NormalDeviate(double level) { return NormalQuantile(0.5 + level / 2); }
 
 InputError InputErrorOf(const Profile& profile, const StepModel& model,
                         const Sensitivity& sensitivity, double level) {
-  // Of a job that nobody ran no step more can be recorded.
+  // No more steps can be recorded of a job that nobody ran.
   const int32_t more = profile.is_made() ? 0 : kMoreSteps;
   return {.half_width = HalfWidthOf(model, sensitivity, 0, level),
           .with_more_steps = HalfWidthOf(model, sensitivity, more, level)};
