@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gtest/gtest.h"
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/stop_check.h"
@@ -55,6 +57,25 @@ TEST(ExpectedWorkTest, ADiagnosissWorkIsThatOfItsChangesToo) {
     EXPECT_LE(simulated, 5 * OperationsOf(profile, *query)) << "seed " << seed;
     EXPECT_GE(simulated, 0.2 * OperationsOf(profile, *query)) << "seed " << seed;
   }
+}
+
+TEST(ExpectedWorkTest, ALayoutIsSimulatedOnceForEachReduction) {
+  TriedLayout tried{
+      .scenario = {.workers = 2,
+                   .pipeline = PipelineDraft{.stages = 2,
+                                             .micro_batches = 4,
+                                             .schedule = PipelineSchedule::kOneForwardOneBackward,
+                                             .chunks = 1}}};
+  const Profile profile = *Profile::Create(RandomProfile(1));
+  const auto work_of = [&](std::vector<std::optional<PipelineReduction>> reductions) {
+    LayoutQuery query;
+    tried.reductions = std::move(reductions);
+    query.tried = {tried};
+    return OperationsOf(profile, query);
+  };
+  const double one = work_of({std::nullopt});
+  EXPECT_GT(one, 0);
+  EXPECT_EQ(work_of({PipelineReduction::kAtEnd, PipelineReduction::kBuckets}), 2 * one);
 }
 
 Scenario OfAllReduce() { return Scenario{.workers = 2, .communication = AllReduce{}}; }
