@@ -13,6 +13,7 @@
 #include "core/communication/parameter_servers.h"
 #include "core/communication/step_overlap.h"
 #include "core/communication/step_plan.h"
+#include "core/model/job_change.h"
 
 namespace stepcast {
 
@@ -95,7 +96,7 @@ StepPlan Fused(const StepPlan& plan, const Fusion& fusion) {
 
 // ZeRO-1 and -2: what waited for a gradient's sum waits for the worker's share of it, and what that
 // updates is gathered when those that waited for it have ended, at the end of the step.
-StepPlan WithShardedOptimizer(const StepPlan& plan) {
+StepPlan WithShardedOptimizer(const Profile& profile, const StepPlan& plan) {
   std::vector<std::vector<int32_t>> updates(plan.size());  // by all-reduce
   for (size_t i = 0; i < plan.size(); ++i) {
     for (const int32_t before : plan[i].waiting_for)
@@ -111,6 +112,7 @@ StepPlan WithShardedOptimizer(const StepPlan& plan) {
   for (const int32_t gradient : AllReducesOf(plan)) {
     PlannedOperation gather = plan[Index(gradient)];
     gather.kind = Collective::kAllGather;
+    gather.bytes = ParameterBytesOf(profile, gather.bytes);
     gather.waiting_for = updates[Index(gradient)];
     gather.waiting_for.push_back(gradient);
     rewriter.Append(std::move(gather));
@@ -258,7 +260,7 @@ absl::StatusOr<StepPlan> PlanFor(const Profile& profile, AllReduce job, int32_t 
     plan = *std::move(sharded);
   } else {
     plan = Fused(plan, job.fusion);
-    if (job.sharding != Sharding::kNone) plan = WithShardedOptimizer(plan);
+    if (job.sharding != Sharding::kNone) plan = WithShardedOptimizer(profile, plan);
   }
   if (std::holds_alternative<ByteScheduler>(job.fusion)) {
     if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;

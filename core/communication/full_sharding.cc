@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/message_text.h"
 #include "core/model/dependency_cycle.h"
+#include "core/model/job_change.h"
 
 namespace stepcast {
 
@@ -307,7 +308,9 @@ class ParameterSharder {
     if (run >= runs_.size()) return;
     const size_t first_new = runs_[run].units.front();
     for (const size_t unit : runs_[run].units) {
-      gathered_[run] = rewriter_.Append(Carrying(units_[unit], Collective::kAllGather));
+      PlannedOperation gather = Carrying(units_[unit], Collective::kAllGather);
+      gather.bytes = ParameterBytesOf(profile_, gather.bytes);
+      gathered_[run] = rewriter_.Append(std::move(gather));
       if (run < 2 || unit != first_new) continue;
       const UnitRun& freed = runs_[run - 2];
       std::vector<uint8_t> goes_on(Index(freed.end - freed.begin), 0);

@@ -130,6 +130,12 @@ class AssumptionTeller {
       Tell("all_reduce", "collectives",
            "The profile was recorded with parameter servers, and is asked about with collectives.");
     }
+    if (Assumes(Assumed::kOneDevice)) {
+      Tell(
+          "pipeline", "no pipeline",
+          "The profile was recorded of a pipeline's stages, and no pipeline is asked about, so one "
+          "device computes all of them, and each micro-batch is a step.");
+    }
     if (!several_) return;
     if (Assumes(Assumed::kAlgorithm)) {
       Tell("all_reduce.algorithm", absl::AsciiStrToLower(NameOf(job.algorithm)),
@@ -149,6 +155,13 @@ class AssumptionTeller {
            absl::StrCat(job.intra_node_latency_seconds * kMicroseconds, "us"),
            "No latency inside a node was given, so a message there takes what NCCL's model has for "
            "NVLink beside its bytes.");
+    }
+    if (Assumes(Assumed::kRecordedTimes) && job.measured.front().workers != scenario_.workers) {
+      Tell(
+          "all_reduce.measured",
+          absl::StrCat("times recorded of ", job.measured.front().workers, " workers"),
+          "No links were given, so collectives of other numbers of workers take the recorded times "
+          "by the ratio of rings, whose rate and latency are fitted to those times alone.");
     }
     const auto* const buckets = std::get_if<Buckets>(&job.fusion);
     if (Assumes(Assumed::kBuckets) && buckets != nullptr && *buckets == Buckets{}) {

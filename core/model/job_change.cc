@@ -58,8 +58,9 @@ class Changer {
   }
 
   void Check() {
-    faults_.AddIf(profile_.recorded_workers() > 1 || profile_.content().recording.has_value(), "",
-                  "the profile is a recording of several workers, whose clocks a "
+    faults_.AddIf(profile_.recorded_workers() > 1 || profile_.content().recording.has_value(),
+                  FirstField(),
+                  "given, and the profile is a recording of several workers, whose clocks a "
                   "change would tear apart: import one of them alone");
     if (change_.batch_size.has_value() && *change_.batch_size < 1)
       faults_.Add("batch_size", absl::StrCat(*change_.batch_size, " is below 1"));
@@ -77,6 +78,16 @@ class Changer {
       CheckWithin("gradient_bytes_factor", *change_.gradient_bytes_factor, kMinGradientBytesFactor,
                   1);
     }
+  }
+
+  // The first change that is asked for.
+  const char* FirstField() const {
+    return change_.batch_size.has_value()              ? "batch_size"
+           : change_.global_batch_size.has_value()     ? "global_batch_size"
+           : change_.accumulate.has_value()            ? "accumulate"
+           : change_.compute_speed_factor.has_value()  ? "compute_speed_factor"
+           : change_.gradient_bytes_factor.has_value() ? "gradient_bytes_factor"
+                                                       : "";
   }
 
   void CheckBatch() {
@@ -99,8 +110,10 @@ class Changer {
     const int64_t examples = int64_t{micro_batches} * BatchSize();
     faults_.AddIf(examples > INT32_MAX, "accumulate", micro_batches, " micro-batches of ",
                   BatchSize(), " examples are more than ", INT32_MAX, " in a step");
+    // Buffers are broadcast once a step, before its first micro-batch (DistributedDataParallel).
     const auto is_sharded = [](const Operation& operation) {
-      return IsAcrossWorkers(operation) && operation.collective != Collective::kAllReduce;
+      return IsAcrossWorkers(operation) && operation.collective != Collective::kAllReduce &&
+             operation.collective != Collective::kBroadcast;
     };
     const auto& operations = profile_.operations();
     if (const auto found = std::find_if(operations.begin(), operations.end(), is_sharded);
@@ -145,12 +158,15 @@ class Changer {
       BatchGrowth told = GrowthByTwoRecordings(profile_, *second_, *change_.batch_size);
       factors_ = std::move(told.factors);
       mean_ = told.mean;
+      grown_ = told.all;
       Tell("second_profile", absl::StrFormat("computation x %.3g", told.all), std::move(told.told));
     } else {
       const double fixed = change_.fixed_fraction.value_or(0);
       const double factor = fixed + (1 - fixed) * growth;
+      grown_ = factor;
       const std::vector<bool> once = OncePerStep();
-      for (size_t i = 0; i < factors_.size(); ++i) factors_[i] = once[i] ? 1 : factor;
+      for (size_t i = 0; i < factors_.size(); ++i)
+        factors_[i] = once[i] || IsOfHostAlone(profile_.operations()[i]) ? 1 : factor;
       if (!change_.fixed_fraction.has_value() && growth != 1) {
         Tell(
             "fixed_fraction", "no fixed part",
@@ -172,18 +188,27 @@ class Changer {
   }
 
   void ChangeSpeed() {
-    if (!change_.compute_speed_factor.has_value()) return;
+    const double speed = change_.compute_speed_factor.value_or(1);
     // Waiting of devices for hosts, and of hosts for data, stays.
-    const double idle = profile_.content().device_idle_fraction.value_or(0);
-    const double factor = idle + (1 - idle) / *change_.compute_speed_factor;
-    for (size_t i = 0; i < factors_.size(); ++i)
-      if (profile_.operations()[i].pass != Pass::kDataLoading) factors_[i] *= factor;
-    if (idle == 0) return;
-    draft_.device_idle_fraction = idle / factor;
+    const std::optional<double> idle = profile_.content().device_idle_fraction;
+    const HostShares shares = HostSharesOf(profile_);
+    const double factor = shares.idle_of_device + (1 - shares.idle_of_device) / speed;
+    if (idle.value_or(0) > 0 && (speed != 1 || shares.host_alone > 0)) {
+      const double busy = (1 - *idle) * std::max(1.0, shares.host_alone) * grown_ / speed;
+      const double step = std::max(
+          shares.host_alone, (shares.data_loading + (1 - shares.data_loading) * factor) * grown_);
+      draft_.device_idle_fraction = std::clamp(1 - busy / step, 0.0, 1.0);
+    }
+    if (!change_.compute_speed_factor.has_value()) return;
+    for (size_t i = 0; i < factors_.size(); ++i) {
+      const Operation& operation = profile_.operations()[i];
+      if (operation.pass != Pass::kDataLoading && !IsOfHostAlone(operation)) factors_[i] *= factor;
+    }
+    if (idle.value_or(0) == 0) return;
     Tell("compute_speed_factor", absl::StrFormat("computation x %.3g", factor),
          absl::StrFormat("Devices wait for their hosts in %.3g %% of the recorded step, which "
                          "devices of another speed do not change.",
-                         100 * idle));
+                         100 * *idle));
   }
 
   // Forward and backward are computed once more for each micro-batch but the last, before all else.
@@ -207,13 +232,18 @@ class Changer {
     if (added.empty()) return;
     for (size_t s = 0; s < until_ns.size(); ++s) {
       for (size_t i = 0; i < counted.size(); ++i) {
-        draft_.steps[s].start_ns[i] += until_ns[s];
-        draft_.steps[s].end_ns[i] += until_ns[s];
+        int64_t& start = draft_.steps[s].start_ns[i];
+        int64_t& end = draft_.steps[s].end_ns[i];
+        // A host works as long for each micro-batch, beside them.
+        const bool is_of_host = IsOfHostAlone(draft_.operations[i]);
+        end += is_of_host ? (end - start) * (times - 1) : until_ns[s];
+        if (!is_of_host) start += until_ns[s];
       }
     }
     const auto last = static_cast<int32_t>(draft_.operations.size() + added.size()) - 1;
     for (Operation& operation : draft_.operations) {
-      if (operation.waiting_for.empty()) operation.waiting_for.push_back(last);
+      if (operation.waiting_for.empty() && !IsOfHostAlone(operation))
+        operation.waiting_for.push_back(last);
     }
     draft_.operations.insert(draft_.operations.end(), added.begin(), added.end());
     draft_.batch_size *= times;
@@ -228,7 +258,9 @@ class Changer {
       const bool is_computed =
           operation.resource == Resource::kWorker ||
           (operation.resource == Resource::kCollective && !IsAcrossWorkers(operation));
-      if (once[i] || counted[i] || !is_computed || !IsOf(operation.pass, pass)) continue;
+      if (once[i] || counted[i] || !is_computed || !IsOf(operation.pass, pass) ||
+          IsOfHostAlone(operation))
+        continue;
       counted[i] = true;
       any = true;
     }
@@ -292,9 +324,10 @@ class Changer {
     };
     std::vector<std::pair<int64_t, int64_t>> gradients;  // as recorded, and now
     for (Operation& operation : draft_.operations) {
-      const bool is_gradient =
-          operation.resource == Resource::kUplink || IsAcrossWorkers(operation);
-      if (!is_gradient) continue;
+      // Parameters that are gathered, and what a step sums beside gradients, stay as large.
+      const bool is_scattered =
+          IsAcrossWorkers(operation) && operation.collective == Collective::kReduceScatter;
+      if (!IsGradient(operation) && !is_scattered) continue;
       const int64_t before = std::exchange(operation.size_bytes, shrunk(operation.size_bytes));
       if (SumsGradients(operation)) gradients.emplace_back(before, operation.size_bytes);
     }
@@ -326,12 +359,57 @@ class Changer {
   const Profile* const second_;
   ProfileDraft draft_;
   std::vector<double> factors_;  // by operation
+  double grown_ = 1;             // what a larger batch makes of them, on the mean
   std::vector<Assumption> told_;
   DrawnMean mean_;
   FaultList faults_;
 };
 
 }  // namespace
+
+HostShares HostSharesOf(const Profile& profile) {
+  double step = 0;
+  double loading = 0;
+  double host = 0;
+  for (size_t i = 0; i < profile.operations().size(); ++i) {
+    const Operation& operation = profile.operations()[i];
+    if (operation.resource != Resource::kWorker) continue;
+    double sum = 0;
+    for (const RecordedStep& recorded : profile.steps())
+      sum += static_cast<double>(recorded.end_ns[i] - recorded.start_ns[i]);
+    if (IsOfHostAlone(operation)) host += sum;
+    if (operation.stream > 0) continue;
+    step += sum;
+    if (operation.pass == Pass::kDataLoading) loading += sum;
+  }
+  if (step == 0) return {};
+  HostShares shares{.data_loading = loading / step, .host_alone = host / step};
+  const std::optional<double> idle = profile.content().device_idle_fraction;
+  if (idle.has_value() && loading < step) {
+    const double busy = (1 - *idle) * std::max(1.0, shares.host_alone);
+    shares.idle_of_device = std::clamp(1 - busy / (1 - shares.data_loading), 0.0, 1.0);
+  }
+  return shares;
+}
+
+double SpeedWithDevice(const Profile& profile, double device_speed) {
+  const HostShares shares = HostSharesOf(profile);
+  const double device = shares.idle_of_device + (1 - shares.idle_of_device) / device_speed;
+  return std::max(1.0, shares.host_alone) /
+         std::max(shares.host_alone, shares.data_loading + (1 - shares.data_loading) * device);
+}
+
+double SentShareOf(const Profile& profile) {
+  const auto& buckets = profile.content().buckets;
+  const double share = buckets.has_value() ? buckets->sent_share : 1;
+  return profile.change() == nullptr
+             ? share
+             : share * profile.change()->change.gradient_bytes_factor.value_or(1);
+}
+
+int64_t ParameterBytesOf(const Profile& profile, int64_t sent_bytes) {
+  return std::llround(static_cast<double>(sent_bytes) / SentShareOf(profile));
+}
 
 absl::StatusOr<Profile> ChangedProfile(const Profile& profile, const JobChange& change,
                                        const Profile* second, const ProfileLimits& limits) {

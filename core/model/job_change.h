@@ -80,4 +80,22 @@ struct AppliedChange {
 absl::StatusOr<Profile> ChangedProfile(const Profile& profile, const JobChange& change,
                                        const Profile* second, const ProfileLimits& limits = {});
 
+// Waits for a host, by Profile's device_idle_fraction: of a lone worker's step in its stream 0, or
+// none where that is not known.
+struct HostShares {
+  double data_loading = 0;    // of the step
+  double idle_of_device = 0;  // of all but data loading: the device waits for its host
+  double host_alone = 0;      // what the host takes beside the step, over it
+};
+HostShares HostSharesOf(const Profile& profile);
+// How many times as fast a lone worker is whose device is so many times as fast: waits for a host
+// and for data stay.
+double SpeedWithDevice(const Profile& profile, double device_speed);
+
+// The share of a byte of gradients that is sent, by a hook that compresses and by a change.
+double SentShareOf(const Profile& profile);
+// The bytes of the parameters of gradients of which so many bytes are sent: nothing compresses
+// them.
+int64_t ParameterBytesOf(const Profile& profile, int64_t sent_bytes);
+
 }  // namespace stepcast

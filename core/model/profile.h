@@ -154,6 +154,15 @@ inline bool IsGradient(const Operation& operation) {
   return SumsGradients(operation) || operation.resource == Resource::kUplink;
 }
 
+// The name of what a worker's host takes for a step beside its device. Neither a larger batch nor
+// a faster device makes it another.
+inline constexpr std::string_view kHostAlone = "host_alone";
+
+inline bool IsOfHostAlone(const Operation& operation) {
+  return operation.resource == Resource::kWorker && operation.stream > 0 &&
+         operation.name == kHostAlone;
+}
+
 // One recorded step; both vectors are parallel to the operations.
 struct RecordedStep {
   std::vector<int64_t> start_ns;

@@ -15,6 +15,7 @@
 #include "core/model/job_change.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/pipeline.h"
+#include "core/model/stage_map.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {
@@ -289,6 +290,9 @@ class ScenarioResolver {
         "leave it out, or give a bandwidth in place of measured times");
     CheckLinksInsideNodes(draft, job);
     AssumeOfCollectives(draft, job);
+    if (!draft_.pipeline.has_value() && RecordedRanksOf(profile_) > 0)
+      scenario_.assumed.Add(Assumed::kOneDevice);
+    if (asked == nullptr && !job.measured.empty()) scenario_.assumed.Add(Assumed::kRecordedTimes);
     scenario_.communication = std::move(job);
   }
 

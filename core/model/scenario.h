@@ -106,6 +106,8 @@ enum class Assumed : uint8_t {
   kPipelineReduction,
   kNothingToSend,    // between stages: the profile has no output_bytes
   kNothingToReduce,  // replicas of a pipeline whose profile has no gradients
+  kOneDevice,        // computes what was recorded of a pipeline's stages
+  kRecordedTimes,    // of collectives, which are those of the recorded workers
 };
 
 // A set of them. All sets are equal: a scenario is the same whoever chose its values.

@@ -84,6 +84,25 @@ absl::string_view AfterSlash(absl::string_view name) {
   return slash == absl::string_view::npos ? absl::string_view() : name.substr(slash + 1);
 }
 
+}  // namespace
+
+int32_t RecordedRanksOf(const Profile& profile) {
+  if (profile.framework() != kPytorchFramework) return 0;
+  absl::flat_hash_set<std::string> names;
+  int32_t links = 0;
+  for (const Operation& operation : profile.operations()) {
+    const bool is_link =
+        operation.pass == Pass::kForward && operation.resource == Resource::kWorker;
+    if (is_link && operation.name != absl::StrCat("forward/", links++)) return 0;
+    if (operation.pass == Pass::kOptimizer) names.insert(operation.name);
+  }
+  for (int32_t rank = 0; rank < links; ++rank)
+    if (!names.contains(absl::StrCat("optimizer/", rank))) return 0;
+  return links < 2 ? 0 : links;
+}
+
+namespace {
+
 class StageMapper {
  public:
   explicit StageMapper(const Profile& profile) : profile_(profile) {}
@@ -99,7 +118,7 @@ class StageMapper {
     map_.splits_backward =
         std::any_of(operations.begin(), operations.end(),
                     [](const Operation& o) { return o.pass == Pass::kBackwardWeight; });
-    if (AreRanks()) map_.recorded_ranks = static_cast<int32_t>(map_.chain.size());
+    map_.recorded_ranks = RecordedRanksOf(profile_);
     return std::move(map_);
   }
 
@@ -122,20 +141,6 @@ class StageMapper {
         if (const auto link = by_parameter_.find(operation.parameter); link != by_parameter_.end())
           of_gradient_.try_emplace(before, link->second);
     }
-  }
-
-  // True where the links are what the import of a pipeline's ranks makes (pipeline_ranks.cc): a
-  // forward pass of each, by its number, and an optimizer of its own.
-  bool AreRanks() const {
-    if (profile_.framework() != kPytorchFramework || map_.chain.size() < 2) return false;
-    absl::flat_hash_set<std::string> optimizers;
-    for (const Operation& operation : profile_.operations())
-      if (operation.pass == Pass::kOptimizer) optimizers.insert(operation.name);
-    for (size_t rank = 0; rank < map_.chain.size(); ++rank)
-      if (profile_.operations()[Index(map_.chain[rank])].name != absl::StrCat("forward/", rank) ||
-          !optimizers.contains(absl::StrCat("optimizer/", rank)))
-        return false;
-    return true;
   }
 
   // False, with a fault.

@@ -54,6 +54,10 @@ struct StageMap {
   static int32_t StageOf(const std::vector<int32_t>& first, int32_t link);
 };
 
+// As StageMap has it, of what the import of a pipeline's ranks makes (pipeline_ranks.cc): a forward
+// pass of each, by its number, and an optimizer of its own. Cost: linear.
+int32_t RecordedRanksOf(const Profile& profile);
+
 // Adds a fault at `path` where the profile cannot be cut: it has parameter servers, says of no
 // operation that it is FORWARD, or of none that it is BACKWARD, or has a collective of the replicas
 // that reduces no gradient. Cost: linear in operations and dependencies.

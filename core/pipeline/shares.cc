@@ -51,7 +51,7 @@ double StepSeconds(const PipelineJob& job, const PipelineRun& run) {
 
 }  // namespace
 
-absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop) {
+absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop, double twice) {
   absl::StatusOr<PipelineRun> run = SimulatePipeline(job, stop);
   if (!run.ok()) return run.status();
   PipelineShares shares{.step_seconds = StepSeconds(job, *run), .run = *std::move(run)};
@@ -77,7 +77,7 @@ absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop) 
   with_reductions.gathers.clear();
   PipelineJob faster = job;
   faster.scale.resize(shares.run.computation.size(), 1);
-  for (double& scale : faster.scale) scale /= 2;
+  for (double& scale : faster.scale) scale /= twice;
   const absl::StatusOr<PipelineRun> sooner = SimulatePipeline(faster, stop);
   if (!sooner.ok()) return sooner.status();
   shares.faster_seconds = StepSeconds(job, *sooner);

@@ -26,7 +26,8 @@ struct PipelineShares {
   PipelineRun run;            // of the job as it is
 };
 
-// Fails as SimulatePipeline. REQUIRES: as there.
-absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop);
+// `twice`: how many times as fast a device computes that is twice as fast. Fails as
+// SimulatePipeline. REQUIRES: as there.
+absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop, double twice = 2);
 
 }  // namespace stepcast

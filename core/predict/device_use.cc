@@ -44,14 +44,6 @@ Sharding RecordedSharding(const Profile& profile) {
 
 }  // namespace
 
-double SentShareOf(const Profile& profile) {
-  const auto& buckets = profile.content().buckets;
-  const double share = buckets.has_value() ? buckets->sent_share : 1;
-  return profile.change() == nullptr
-             ? share
-             : share * profile.change()->change.gradient_bytes_factor.value_or(1);
-}
-
 std::vector<UndonePair> UndonePairsOf(const Profile& profile) {
   std::map<std::string_view, int32_t> backward;
   const std::vector<Operation>& operations = profile.operations();

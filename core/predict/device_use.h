@@ -52,9 +52,6 @@ std::vector<UndonePair> UndonePairsOf(const Profile& profile);
 // starts, equal ones in graph order. By stream.
 std::vector<std::vector<int32_t>> StreamOrders(const Profile& profile);
 
-// The share of a byte of gradients that is sent, by a hook that compresses and by a change.
-double SentShareOf(const Profile& profile);
-
 // Bytes of all parameters, each of the size of its gradient before that is compressed.
 double ParameterBytes(const Profile& profile);
 

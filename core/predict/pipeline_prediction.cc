@@ -430,7 +430,7 @@ absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
   const PipelineLayout& layout = scenario_.pipeline->layout;
   PipelineJob job = JobOfRun({});
   job.counted_from = warmup_;
-  const absl::StatusOr<PipelineShares> shares = SharesOf(job, stop);
+  const absl::StatusOr<PipelineShares> shares = SharesOf(job, stop, SpeedWithDevice(profile_, 2));
   if (!shares.ok()) return shares.status();
   PipelineReport report{.idle_fraction = shares->idle_fraction,
                         .bubble_fraction = shares->bubble_fraction,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <variant>
 #include <vector>
 
@@ -98,7 +99,9 @@ class ReductionWriter {
         CollectiveOf(sharded ? Collective::kReduceScatter : Collective::kAllReduce, bytes));
     reduction.before_end = before_end;
     if (!sharded) return;
-    const StageReduction gather = CollectiveOf(Collective::kAllGather, bytes);
+    // Parameters are whole, however their gradients are compressed.
+    const StageReduction gather = CollectiveOf(
+        Collective::kAllGather, std::llround(static_cast<double>(bytes) / plan_.sent_share));
     StageReduction& all = job.gathers[Index(pipeline_.layout.DeviceOf(stage))];
     all.alone += gather.alone;
     all.wire_bytes += gather.wire_bytes;

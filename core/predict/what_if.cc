@@ -248,8 +248,7 @@ Changed JobChanges::By(WhatIf change, const Scenario& scenario) const {
       return Edited(scenario, RemoveLatency);
     case WhatIf::kComputationTwiceAsFast:
       // Waits of devices for hosts stay.
-      return ComputesFaster(scenario,
-                            2 / (1 + profile_->content().device_idle_fraction.value_or(0)));
+      return ComputesFaster(scenario, SpeedWithDevice(*profile_, 2));
     case WhatIf::kOneWorkerFewer:
       return OneWorkerFewer(scenario);
     case WhatIf::kServersTwiceAsFast:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
+#include <variant>
 
 #include "core/base/stop_check.h"
 #include "core/calibrate/calibration.h"
@@ -12,6 +13,7 @@
 #include "core/importing/common/time_spans.h"
 #include "core/importing/pytorch/gradient_buckets.h"
 #include "core/model/profile.h"
+#include "core/model/scenario.h"
 #include "core/predict/order_consistency.h"
 #include "core/predict/replay_check.h"
 #include "server/convert/profile_convert.h"
@@ -176,6 +178,9 @@ class AllReduceReporter {
     const std::vector<int32_t> counts = GradientsByBucket(bytes_, fusion);
     report.buckets = BucketsOf(counts);
     report.rule = RuleOf(counts);
+    const absl::StatusOr<Scenario> usual = ResolveScenario(profile_, {.workers = 2});
+    report.assumes_defaults =
+        !recorded && usual.ok() && std::holds_alternative<Buckets>(usual->fusion());
     if (report.rule.verdict != BucketRuleReport::Verdict::kUnknown)
       report.default_buckets = BucketsOf(GradientsByBucket(bytes_, Buckets{}));
     return report;

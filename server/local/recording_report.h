@@ -119,6 +119,7 @@ struct AllReduceReport {
   std::vector<BucketReport> buckets;  // as the profile sends them, in order
   BucketRuleReport rule;
   std::vector<BucketReport> default_buckets;  // by the rule's defaults; empty: kUnknown
+  bool assumes_defaults = false;  // of kNoBuckets, as predictions do unless they are told others
   int64_t other_collectives = 0;
 };
 

@@ -1,6 +1,7 @@
 // `allocate`: how a cluster's workers are shared between jobs.
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -187,9 +188,14 @@ std::string OneMoreText(const v1::AllocateWorkersResponse& response) {
     absl::StrAppend(out, one.id(), " would have ", one.workers(),
                     one.workers() == 1 ? " worker" : " workers");
   };
-  return absl::StrCat("one more worker", DevicesOfText(more), " would add ",
-                      NumberText(more.utility_gain()),
-                      " of utility: ", absl::StrJoin(more.changes(), ", ", change), "\n");
+  // The objective may be another than utility: the least share, or seconds until the last ends.
+  const bool by_utility =
+      std::abs(more.objective_gain() - more.utility_gain()) <= 1e-9 * std::abs(more.utility_gain());
+  return absl::StrCat("one more worker", DevicesOfText(more),
+                      by_utility ? " would add " : " would change the objective by ",
+                      by_utility ? "" : NumberText(more.objective_gain()) + ", and utility by ",
+                      NumberText(more.utility_gain()), by_utility ? " of utility: " : ": ",
+                      absl::StrJoin(more.changes(), ", ", change), "\n");
 }
 
 }  // namespace

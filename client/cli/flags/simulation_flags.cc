@@ -41,7 +41,8 @@ void SimulationFlags::Declare(CLI::App& app) {
   app.add_flag_callback(
          "--as-recorded",
          [this] { options_.set_step_variation(v1::SimulationOptions::AS_RECORDED); },
-         "Repeat the recorded steps exactly, without the variation that they are a sample of")
+         "Repeat the recorded steps, drawn at random, without the variation that they are a "
+         "sample of")
       ->group(kSimulationGroup);
   AddValueOption<double>(
       app, "--model-error", "SHARE",

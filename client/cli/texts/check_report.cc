@@ -215,7 +215,10 @@ std::string AllReduceText(const server::AllReduceReport& report, std::vector<std
     int64_t bytes = 0;
     for (const server::BucketReport& each : report.buckets) bytes += each.size_bytes;
     absl::StrAppend(&text, "buckets: none, ", report.buckets.size(), " all-reduces of ",
-                    BytesText(bytes), " are sent one by one\n");
+                    BytesText(bytes),
+                    report.assumes_defaults
+                        ? ", which predictions send in DistributedDataParallel's default ones\n"
+                        : " are sent one by one\n");
   }
   if (!report.default_buckets.empty() && report.rule.verdict != Verdict::kByDefault) {
     absl::StrAppend(&text,
@@ -229,7 +232,8 @@ std::string AllReduceText(const server::AllReduceReport& report, std::vector<std
                         "for it for %.1f%% of a step, which no network makes shorter",
                         100 * shares.host));
   }
-  if (!has_buckets && report.default_buckets.size() < report.buckets.size()) {
+  if (!has_buckets && !report.assumes_defaults &&
+      report.default_buckets.size() < report.buckets.size()) {
     Advise(to_do, "--bucket-cap 25MiB",
            "so DistributedDataParallel sends these gradients, where the profile has no buckets");
   }

@@ -16,7 +16,7 @@ std::string MemoryOfText(const v1::Memory& memory, const std::string& of) {
   std::string parts;
   for (const auto& [name, bytes] : {std::pair("parameters", memory.parameter_bytes()),
                                     std::pair("gradients", memory.gradient_bytes()),
-                                    std::pair("optimizer", memory.optimizer_bytes()),
+                                    std::pair("optimizer (Adam)", memory.optimizer_bytes()),
                                     std::pair("kept for the backward pass", memory.kept_bytes())}) {
     if (bytes > 0) absl::StrAppend(&parts, parts.empty() ? "" : ", ", name, " ", BytesText(bytes));
   }

@@ -320,9 +320,14 @@ absl::Status StepContentFinder::KeepAlike() {
   }
   contents_ = std::move(kept);
   if (!left_out_.empty()) {
+    const bool has_buckets = std::any_of(contents_.begin(), contents_.end(), [](const auto& each) {
+      return each.first_bucket < each.end_bucket;
+    });
     notes_.push_back(absl::StrCat("Left out: ", absl::StrJoin(left_out_, ", "),
-                                  "; the first two steps warm up, and the buckets of "
-                                  "DistributedDataParallel are not yet those of later ones."));
+                                  "; the first two steps warm up",
+                                  has_buckets ? ", and the buckets of DistributedDataParallel are "
+                                                "not yet those of later ones."
+                                              : "."));
   }
   if (contents_.front().gradients.empty()) {
     return ContentFault(absl::StrCat(StepName(contents_.front().number),

@@ -142,7 +142,8 @@ void PyTorchProfile::AddOperations(ProfileDraft& draft) {
     }
   }
   if (HasHostOperation())
-    operations.push_back({.name = "host_alone", .resource = Resource::kWorker, .stream = 1});
+    operations.push_back(
+        {.name = std::string(kHostAlone), .resource = Resource::kWorker, .stream = 1});
 }
 
 void PyTorchProfile::AddSteps(ProfileDraft& draft) const {

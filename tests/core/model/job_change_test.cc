@@ -266,6 +266,79 @@ TEST(JobChangeTest, MicroBatchesHaveThePassesOfTheirOperations) {
   EXPECT_EQ(changed.change()->recorded_operations, 4);
 }
 
+// Data is loaded for 10 of 30 ms, and the device idle in 40 %: it computes for 18 of 20 ms.
+TEST(JobChangeTest, WaitingForDataCountsOnceAmongWhatAFasterDeviceDoesNotChange) {
+  ProfileDraft draft = Training(32, {{10, 20}});
+  draft.operations[0].pass = Pass::kDataLoading;
+  draft.operations.erase(draft.operations.begin() + 2, draft.operations.end());
+  for (auto* times : {&draft.steps[0].start_ns, &draft.steps[0].end_ns}) times->resize(2);
+  draft.device_idle_fraction = 0.4;
+  const Profile profile = Of(draft);
+  const Profile changed = Changed(profile, {.compute_speed_factor = 2});
+  EXPECT_EQ(NsOf(changed, 0), 10 * kMs);
+  EXPECT_EQ(NsOf(changed, 1), 11 * kMs);
+  EXPECT_NEAR(*changed.content().device_idle_fraction, 12.0 / 21, 1e-9);
+  EXPECT_NEAR(SpeedWithDevice(profile, 2), 30.0 / 21, 1e-9);
+}
+
+// A host that works for 36 ms beside a device of 30 ms holds a lone worker up, whatever its device
+// and its batch are.
+TEST(JobChangeTest, WhatTheHostDoesAloneStaysAsLong) {
+  ProfileDraft draft = Training(32, {{10, 20}});
+  draft.operations.push_back(
+      {.name = std::string(kHostAlone), .resource = Resource::kWorker, .stream = 1});
+  draft.steps[0].start_ns.push_back(0);
+  draft.steps[0].end_ns.push_back(36 * kMs);
+  draft.device_idle_fraction = 1 - 31.0 / 36;
+  const Profile profile = Of(draft);
+  const Profile faster = Changed(profile, {.compute_speed_factor = 2});
+  EXPECT_EQ(NsOf(faster, 4), 36 * kMs);
+  EXPECT_EQ(NsOf(faster, 1), 10 * kMs);
+  EXPECT_EQ(SpeedWithDevice(profile, 2), 1);
+  EXPECT_NEAR(SpeedWithDevice(profile, 0.5), 36.0 / 62, 1e-9);
+  const Profile larger = Changed(profile, {.batch_size = 64});
+  EXPECT_EQ(NsOf(larger, 4), 36 * kMs);
+  EXPECT_EQ(NsOf(larger, 1), 40 * kMs);
+  const Profile accumulated = Changed(profile, {.accumulate = 3});
+  EXPECT_EQ(NsOf(accumulated, 4), 108 * kMs);
+  EXPECT_THAT(accumulated.operations()[4].waiting_for, IsEmpty());
+  EXPECT_EQ(NsOf(accumulated, 5), 60 * kMs);
+  // The host works for 36 ms of 61 in which the device does, and no more holds it up.
+  EXPECT_EQ(*larger.content().device_idle_fraction, 0);
+  EXPECT_NEAR(*faster.content().device_idle_fraction, 1 - 15.5 / 36, 1e-9);
+}
+
+// DistributedDataParallel broadcasts buffers once a step; what is gathered is of a sharded job.
+TEST(JobChangeTest, BroadcastsOfBuffersAreOnceAStep) {
+  ProfileDraft draft = Training(32, {{10, 20}});
+  draft.operations.push_back({.name = "buffers",
+                              .resource = Resource::kCollective,
+                              .size_bytes = 100,
+                              .collective = Collective::kBroadcast});
+  draft.steps[0].start_ns.push_back(0);
+  draft.steps[0].end_ns.push_back(0);
+  const Profile changed = Changed(Of(draft), {.accumulate = 2});
+  EXPECT_EQ(changed.batch_size(), 64);
+  draft.operations.back().collective = Collective::kAllGather;
+  const absl::StatusOr<Profile> refused = ChangedProfile(Of(draft), {.accumulate = 2}, nullptr);
+  EXPECT_THAT(refused.status().message(), HasSubstr("buffers"));
+}
+
+// Hooks that compress do so to gradients: parameters are gathered as large as they are.
+TEST(JobChangeTest, SmallerGradientsLeaveWhatIsGathered) {
+  ProfileDraft draft = Training(32, {{10, 20}});
+  draft.operations.push_back({.name = "gather",
+                              .resource = Resource::kCollective,
+                              .size_bytes = 4000,
+                              .collective = Collective::kAllGather});
+  draft.steps[0].start_ns.push_back(0);
+  draft.steps[0].end_ns.push_back(0);
+  const Profile changed = Changed(Of(std::move(draft)), {.gradient_bytes_factor = 0.5});
+  EXPECT_EQ(changed.operations()[2].size_bytes, 2001);
+  EXPECT_EQ(changed.operations().back().size_bytes, 4000);
+  EXPECT_EQ(ParameterBytesOf(changed, 2000), 4000);
+}
+
 // Devices wait for hosts in 40 % of the step: 0.4 + 0.6 / 2.
 TEST(JobChangeTest, AFasterDeviceDoesNotMakeItsHostFaster) {
   ProfileDraft draft = Training(32, {{10, 20}});

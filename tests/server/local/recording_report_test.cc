@@ -127,6 +127,10 @@ TEST(RecordingReportTest, BucketsAreThoseOfTheProfileAndThoseOfTheDefaults) {
   v1::Profile profile = Training();
   const AllReduceReport none = ReportOf(profile);
   EXPECT_EQ(none.rule.verdict, Verdict::kNoBuckets);
+  EXPECT_FALSE(none.assumes_defaults);
+  profile.set_framework("pytorch");
+  EXPECT_TRUE(ReportOf(profile).assumes_defaults);
+  profile.clear_framework();
   EXPECT_EQ(none.buckets.size(), 3U);
   ASSERT_EQ(none.default_buckets.size(), 2U);
   EXPECT_EQ(none.default_buckets[0].size_bytes, 3 << 20);

@@ -28,6 +28,7 @@ v1::AllocateWorkersResponse TwoJobs() {
     parameter_servers: 2
     one_more_worker {
       utility_gain: 0.25
+      objective_gain: 0.25
       changes { id: "vision" workers: 6 parameter_servers: 2 }
     })pb");
 }
@@ -40,6 +41,15 @@ TEST(AllocationTableTest, EachJobHasARowAndABadOneItsError) {
             "total: 5 workers, 2 servers, utility 3.500\n"
             "one more worker would add 0.2500 of utility: vision would have 6 workers\n"
             "error (text): there is no profile profiles/text\n");
+}
+
+TEST(AllocationTableTest, OneMoreWorkerIsToldByTheObjectiveWhereThatIsNotUtility) {
+  v1::AllocateWorkersResponse response = TwoJobs();
+  response.mutable_one_more_worker()->set_objective_gain(-12.5);
+  EXPECT_NE(AllocationText(response).find("one more worker would change the objective by -12.50, "
+                                          "and utility by 0.2500: vision would have 6 workers\n"),
+            std::string::npos)
+      << AllocationText(response);
 }
 
 TEST(AllocationTableTest, OneMoreWorkerMayBeOfNoUse) {

@@ -257,6 +257,12 @@ TEST(CheckReportTest, GradientsWithoutBucketsComeWithTheFlagForThem) {
   EXPECT_THAT(text, Not(HasSubstr("\nrule: ")));
   EXPECT_THAT(text, HasSubstr("DistributedDataParallel sends 1: 7.000 MiB at 90.00 ms, ready"));
   EXPECT_THAT(text, HasSubstr("to do: give predict and the others --bucket-cap 25MiB: "));
+  // Predictions of what PyTorch recorded have them by themselves.
+  report.all_reduce->assumes_defaults = true;
+  const std::string assumed = CheckSummary(report);
+  EXPECT_THAT(assumed, HasSubstr("\nbuckets: none, 2 all-reduces of 7.000 MiB, which predictions "
+                                 "send in DistributedDataParallel's default ones\n"));
+  EXPECT_THAT(assumed, Not(HasSubstr("--bucket-cap")));
 }
 
 TEST(CheckReportTest, OfManyBucketsTheFirstAreListed) {

@@ -111,12 +111,13 @@ TEST(PredictionTableTest, TellsTheMemoryOfADeviceAsFarAsItIsKnown) {
   const char whole[] =
       "total_bytes: 9216 parameter_bytes: 1024 gradient_bytes: 1024 optimizer_bytes: 2048 "
       "kept_bytes: 5120";
-  EXPECT_EQ(text(whole, whole),
-            "memory of a device: 9.000 KiB: parameters 1.000 KiB, gradients 1.000 KiB, optimizer "
-            "2.000 KiB, kept for the backward pass 5.000 KiB\n");
+  EXPECT_EQ(
+      text(whole, whole),
+      "memory of a device: 9.000 KiB: parameters 1.000 KiB, gradients 1.000 KiB, optimizer (Adam) "
+      "2.000 KiB, kept for the backward pass 5.000 KiB\n");
   EXPECT_EQ(text(whole, "total_bytes: 512 parameter_bytes: 256 gradient_bytes: 256"),
             "memory of a device: 9.000 KiB with 1 worker: parameters 1.000 KiB, gradients 1.000 "
-            "KiB, optimizer 2.000 KiB, kept for the backward pass 5.000 KiB\n"
+            "KiB, optimizer (Adam) 2.000 KiB, kept for the backward pass 5.000 KiB\n"
             "memory of a device: at least 512 B with 8 workers: parameters 256 B, gradients 256 B, "
             "and what the forward pass keeps, which is not known\n");
   EXPECT_EQ(text("", ""), "");

@@ -17,13 +17,16 @@
 
 #include "core/base/error.h"
 #include "core/importing/pytorch/pytorch_trace.h"
+#include "core/model/scenario.h"
 #include "core/model/stage_map.h"
 
 namespace stepcast::pipeline_ranks_test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The trace of a stage of GPipe, two micro-batches: times are in microseconds from each step's
 // begin, which is at 1000 times its number.
@@ -157,6 +160,17 @@ TEST(PipelineRanksTest, EachStageHasTheTimesOfItsRank) {
   EXPECT_EQ(profile.batch_size(), 8);
   FaultList faults;
   EXPECT_EQ(MapStages(profile, "pipeline", faults).recorded_ranks, 2);
+  // Asked about without its pipeline it is another job, which is said.
+  const auto told = [&](const ScenarioDraft& draft) {
+    std::vector<std::string> fields;
+    for (const Assumption& each :
+         AssumptionsOf(ResolveScenario(profile, draft, {.pipelines = true}).value()))
+      fields.push_back(each.field + " " + each.value);
+    return fields;
+  };
+  EXPECT_THAT(told({.workers = 1}), Contains("pipeline no pipeline"));
+  EXPECT_THAT(told({.workers = 1, .pipeline = PipelineDraft{.stages = 2, .micro_batches = 2}}),
+              Not(Contains("pipeline no pipeline")));
 }
 
 // Refused where ranks cannot be all of a replica's by their numbers, whose tensors agree.
