@@ -135,7 +135,8 @@ std::string ErrorReport(const absl::Status& status, const TypedFlags& typed) {
   for (FieldViolation& violation : details.violations) {
     const bool is_missing =
         !typed.empty() && (absl::StartsWith(violation.description, "unset, ") ||
-                           absl::StartsWith(violation.description, "not given, "));
+                           absl::StartsWith(violation.description, "not given, ") ||
+                           absl::StartsWith(violation.description, "required, "));
     violation.field = is_missing ? FlagToGive(violation.field) : FieldText(violation.field, typed);
     violation.description = DescriptionText(violation.description, typed);
   }

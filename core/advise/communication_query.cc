@@ -177,29 +177,41 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
   return scenarios;
 }
 
-AllocationOptions AllocationOf(const TuningDraft& draft) {
+// Numbers of threads that nobody gave are those that computation and links go on beside, if any.
+AllocationOptions AllocationOf(const TuningDraft& draft,
+                               const std::optional<Contention>& contention) {
   AllocationOptions options;
   options.max_groups = draft.max_groups.value_or(options.max_groups);
   options.chunks = draft.chunks.value_or(options.chunks);
-  if (!draft.threads.empty()) options.threads = draft.threads;
+  if (!draft.threads.empty()) {
+    options.threads = draft.threads;
+    return options;
+  }
+  std::vector<int32_t> possible;
+  for (const int32_t threads : options.threads) {
+    FaultList faults;
+    if (contention.has_value()) CheckContention(*contention, {&threads, 1}, faults);
+    if (faults.empty()) possible.push_back(threads);
+  }
+  if (!possible.empty()) options.threads = std::move(possible);
   return options;
 }
 
-// Faults of the fields of threads: none may be given without contention.
-void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const TuningLimits& limits,
-                     RequestFaults& faults) {
+// The allocation, with faults of the fields of threads: none may be given without contention.
+AllocationOptions CheckAllocation(const TuningDraft& draft, const Scenario& scenario,
+                                  const TuningLimits& limits, RequestFaults& faults) {
   const AllReduce& job = scenario.all_reduce();
   const std::optional<Contention>& contention = job.contention;
   const auto unused = [&](const char* field) {
     faults.Add(field, "has no effect without contention: it is of the threads of collectives");
   };
-  const AllocationOptions options = AllocationOf(draft);
+  const AllocationOptions options = AllocationOf(draft, contention);
   if (!draft.threads.empty() && !contention.has_value()) unused("threads");
   if (options.threads.size() > limits.max_thread_choices) {
     faults.Add("threads",
                absl::StrCat("has ", options.threads.size(),
                             " entries, more than max_thread_choices ", limits.max_thread_choices));
-    return;
+    return options;
   }
   CheckDistinct("threads", draft.threads, faults);
   const auto in_range = [&](const char* field, const std::optional<int32_t>& value, int32_t most) {
@@ -213,11 +225,12 @@ void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const T
   in_range("nccl_channels", draft.nccl_channels, limits.max_nccl_channels);
   faults.AddIf(draft.nccl_channels.has_value() && job.threads > 0, "nccl_channels",
                draft.nccl_channels, " has no effect: scenario.all_reduce.threads is ", job.threads);
-  if (!contention.has_value()) return;
+  if (!contention.has_value()) return options;
   FaultList found;
   CheckContention(*contention, options.threads, found);
   for (Fault& fault : std::move(found).Take())
     faults.Add(std::move(fault.field), std::move(fault.description));
+  return options;
 }
 
 }  // namespace
@@ -326,9 +339,8 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
   if (!query.scenarios.empty() && query.scenarios.front().server_count() == 0) {
     const Scenario& scenario = query.scenarios.front();
     CheckMethods(draft, profile, scenario, faults);
-    CheckAllocation(draft, scenario, limits, faults);
+    query.allocation = CheckAllocation(draft, scenario, limits, faults);
   }
-  query.allocation = AllocationOf(draft);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *options;

@@ -85,12 +85,8 @@ class TuningWriter {
       strategy.gap = strategy.prediction.step_time.mean / strategy.lower_bound_seconds - 1;
     };
     for (const auto& [method, index] : tried_.found) describe(method, index);
-    // The job as it is, where nothing that was asked for is as fast.
-    if (!tuning.strategies.empty() &&
-        std::none_of(tuning.strategies.begin(), tuning.strategies.end(),
-                     [](const TunedStrategy& strategy) {
-                       return CanBeChosen(strategy) && strategy.gain.mean >= 0;
-                     }))
+    // The job as it is, where nothing that was asked for is known to be faster.
+    if (!tuning.strategies.empty() && std::ranges::none_of(tuning.strategies, SettlesIt))
       describe(TuningMethod::kAsRecorded, tried_.base);
     if (std::none_of(tuning.strategies.begin(), tuning.strategies.end(), CanBeChosen))
       return TimeBudgetSpent();
@@ -102,6 +98,11 @@ class TuningWriter {
  private:
   static bool CanBeChosen(const TunedStrategy& strategy) {
     return strategy.method != TuningMethod::kMgCf;
+  }
+  // True if the job as it is need not be told beside it.
+  static bool SettlesIt(const TunedStrategy& strategy) {
+    const bool gains = !strategy.gain.is_none && strategy.gain.mean > 0;
+    return CanBeChosen(strategy) && (gains || strategy.method == TuningMethod::kAsRecorded);
   }
 
   // LIBRA's backward time of groups that are fixed.

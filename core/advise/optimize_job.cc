@@ -43,6 +43,9 @@ class StrategyAdviser {
     if (!plan.ok()) return plan.status();
     plan_.emplace(*std::move(plan));
     if (absl::Status status = FindStrategy(); !status.ok()) return status;
+    // The operations of a memory pass say what they keep without it.
+    if (plan_->pass != MemoryPass::kNone && answer_.prediction.memory.has_value())
+      answer_.prediction.memory->kept = plan_->memory.output_bytes;
     answer_.simulation.Add(base_statistics_);
     answer_.settled = HowSettledIsIt();
     Explain(query_, *TensorRoute::Of(recorded_, query_.scenario), plan_->pass, answer_);

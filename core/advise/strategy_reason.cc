@@ -56,7 +56,7 @@ std::string ReasonText(const StrategyQuery& query, const TensorRoute& route, Mem
   what.push_back(answer.setting.empty() ? absl::StrCat(gradients, " gradients in ",
                                                        answer.tensors.size(), " ", route.noun())
                                         : answer.setting);
-  if (answer.by_layer && answer.setting.empty()) what.push_back("what the first layers need first");
+  if (answer.by_layer) what.push_back("what the first layers need first");
   if (parts > 0 && answer.setting.empty())
     what.push_back(absl::StrCat("some cut in ", parts, " parts"));
   std::string all;

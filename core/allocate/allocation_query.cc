@@ -102,6 +102,8 @@ void KeepPossible(const Scenario& one_worker, const std::optional<SharedBatch>& 
   if (counts.empty()) return;
   const int32_t lowest = counts.front();
   const int32_t highest = counts.back();
+  const bool any_fills_nodes =
+      std::ranges::any_of(counts, [&](int32_t count) { return one_worker.Allows(count); });
   std::erase_if(counts, [&](int32_t count) {
     return !one_worker.Allows(count) ||
            (shared.has_value() && !one_worker.CanShare(shared->micro_batch_examples(), count));
@@ -109,8 +111,9 @@ void KeepPossible(const Scenario& one_worker, const std::optional<SharedBatch>& 
   if (!counts.empty()) return;
   faults.Add("min_workers",
              absl::StrCat("none of the numbers of workers from ", lowest, " to ", highest,
-                          " fills nodes as scenario.all_reduce says",
-                          shared.has_value() ? " and divides " + shared->Name() : ""));
+                          any_fills_nodes && shared.has_value()
+                              ? " divides " + shared->Name()
+                              : " fills nodes as scenario.all_reduce says"));
 }
 
 }  // namespace

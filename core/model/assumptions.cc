@@ -128,7 +128,11 @@ class AssumptionTeller {
   void TellOfCollectives(const AllReduce& job) {
     if (Assumes(Assumed::kKind)) {
       Tell("all_reduce", "collectives",
-           "The profile was recorded with parameter servers, and is asked about with collectives.");
+           absl::StrCat("The profile was recorded with parameter servers, and is asked about with "
+                        "collectives",
+                        Assumes(Assumed::kNoServerWork)
+                            ? ": what its servers computed takes no time."
+                            : "."));
     }
     if (Assumes(Assumed::kOneDevice)) {
       Tell(

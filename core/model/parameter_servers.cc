@@ -106,6 +106,11 @@ class ParameterServersResolver {
     if (!asked_.multiplexing.has_value()) {
       if (recorded > 0) servers_.multiplexing = Window{.bytes = recorded};
     } else if (const auto* window = std::get_if<WindowDraft>(&*asked_.multiplexing)) {
+      if (!window->bytes.has_value() && recorded == 0) {
+        faults_.Add("parameter_servers.window.bytes",
+                    "not given, and the profile was recorded without a window");
+        return;
+      }
       const Window resolved{.bytes = CheckedBytes("parameter_servers.window.bytes",
                                                   window->bytes.value_or(recorded), 1),
                             .quantum_bytes = CheckedBytes("parameter_servers.window.quantum_bytes",

@@ -320,6 +320,7 @@ struct ProfileDraft {
 // ProfileDraft::framework of profiles that were imported from PyTorch, and of those that were made
 // from layers that nobody recorded in a job.
 inline constexpr std::string_view kPytorchFramework = "pytorch";
+inline constexpr std::string_view kHorovodFramework = "horovod";
 inline constexpr std::string_view kZooFramework = "model zoo";
 inline constexpr std::string_view kLayersFramework = "layer profile";
 

@@ -224,6 +224,10 @@ class ScenarioResolver {
     const bool collectives = MeetsInCollectives();
     if (collectives == profile_.has_collectives() || draft_.pipeline.has_value()) return true;
     scenario_.assumed.Add(Assumed::kKind);
+    if (collectives && std::ranges::any_of(profile_.operations(), [](const Operation& operation) {
+          return operation.resource == Resource::kParameterServer;
+        }))
+      scenario_.assumed.Add(Assumed::kNoServerWork);
     const bool asked = collectives || asked_.servers.has_value();
     if (asked && !draft_.recorded_kind_only) return true;
     const char* const own = collectives ? "all_reduce" : "parameter_servers";

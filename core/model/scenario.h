@@ -108,6 +108,7 @@ enum class Assumed : uint8_t {
   kNothingToReduce,  // replicas of a pipeline whose profile has no gradients
   kOneDevice,        // computes what was recorded of a pipeline's stages
   kRecordedTimes,    // of collectives, which are those of the recorded workers
+  kNoServerWork,     // in the place of what servers computed
 };
 
 // A set of them. All sets are equal: a scenario is the same whoever chose its values.

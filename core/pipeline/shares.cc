@@ -49,6 +49,76 @@ double StepSeconds(const PipelineJob& job, const PipelineRun& run) {
   return ToSeconds(run.step_ends.back() - from) / (job.steps - job.counted_from);
 }
 
+void FreeTransfers(PipelineJob& job) {
+  job.bytes_per_second = std::numeric_limits<double>::infinity();
+  job.latency = {};
+  job.receives = PipelineReceives::kEager;
+  job.transport = PipelineTransport::kIdeal;
+}
+
+void FreeReductions(PipelineJob& job) {
+  job.gathers.clear();
+  for (auto& of_stage : job.reductions) of_stage.clear();
+}
+
+// Every device as fast as the mean in every step: `computation` seconds.
+void MakeEqual(PipelineJob& job, double computation) {
+  job.times = MeanTimes(job, computation);
+  job.scale.clear();
+  job.step_scale.clear();
+}
+
+// The job without a part of its step, which is neither its computation nor the bubble.
+PipelineJob Without(PipelineBottleneck part, PipelineJob job, double computation) {
+  switch (part) {
+    case PipelineBottleneck::kImbalance:
+      MakeEqual(job, computation);
+      break;
+    case PipelineBottleneck::kTransfers:
+      FreeTransfers(job);
+      break;
+    case PipelineBottleneck::kReductions:
+      FreeReductions(job);
+      break;
+    default:
+      job.tails.assign(job.tails.size(), Span{});
+      break;
+  }
+  return job;
+}
+
+// The part whose change saves most. One is as good as its share where nothing else comes out, so
+// those of the greatest shares are simulated until none that was not could save more.
+absl::Status FindBottleneck(const PipelineJob& job, StopCheck stop, double twice,
+                            double computation, PipelineShares& shares) {
+  const auto saved_by = [&](const PipelineJob& changed) -> absl::StatusOr<double> {
+    const absl::StatusOr<PipelineRun> run = SimulatePipeline(changed, stop);
+    if (!run.ok()) return run.status();
+    return std::max(0.0, 1 - StepSeconds(job, *run) / shares.step_seconds);
+  };
+  PipelineJob faster = job;
+  faster.scale.resize(shares.run.computation.size(), 1);
+  for (double& scale : faster.scale) scale /= twice;
+  const absl::StatusOr<double> by_computation = saved_by(faster);
+  if (!by_computation.ok()) return by_computation.status();
+  std::array<double, 6> saved = {*by_computation,           shares.bubble_fraction,
+                                 shares.imbalance_fraction, shares.transfer_fraction,
+                                 shares.reduction_fraction, shares.rest_fraction};
+  // A bubble cannot be left out, so its share is what it is worth.
+  std::array<bool, 6> is_known = {true, true};
+  while (true) {
+    const auto most =
+        static_cast<size_t>(std::max_element(saved.begin(), saved.end()) - saved.begin());
+    shares.bottleneck = static_cast<PipelineBottleneck>(most);
+    shares.saved_fraction = saved[most];
+    if (is_known[most] || saved[most] == 0) return absl::OkStatus();
+    const absl::StatusOr<double> by_part = saved_by(Without(shares.bottleneck, job, computation));
+    if (!by_part.ok()) return by_part.status();
+    saved[most] = *by_part;
+    is_known[most] = true;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop, double twice) {
@@ -61,26 +131,14 @@ absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop, 
   // and no longer than the job's.
   PipelineJob partly = job;
   partly.tails.assign(job.tails.size(), Span{});
-  partly.gathers.clear();
-  for (auto& of_stage : partly.reductions) of_stage.clear();
+  FreeReductions(partly);
   const PipelineJob with_transfers = partly;
-  partly.bytes_per_second = std::numeric_limits<double>::infinity();
-  partly.latency = {};
-  partly.receives = PipelineReceives::kEager;
-  partly.transport = PipelineTransport::kIdeal;
+  FreeTransfers(partly);
   PipelineJob equal = partly;
-  equal.times = MeanTimes(job, computation);
-  equal.scale.clear();
-  equal.step_scale.clear();
+  MakeEqual(equal, computation);
   PipelineJob with_reductions = job;
   with_reductions.tails = partly.tails;
   with_reductions.gathers.clear();
-  PipelineJob faster = job;
-  faster.scale.resize(shares.run.computation.size(), 1);
-  for (double& scale : faster.scale) scale /= twice;
-  const absl::StatusOr<PipelineRun> sooner = SimulatePipeline(faster, stop);
-  if (!sooner.ok()) return sooner.status();
-  shares.faster_seconds = StepSeconds(job, *sooner);
   const std::array<std::pair<const PipelineJob*, double*>, 4> reasons = {{
       {&equal, &shares.bubble_fraction},
       {&partly, &shares.imbalance_fraction},
@@ -97,6 +155,8 @@ absl::StatusOr<PipelineShares> SharesOf(const PipelineJob& job, StopCheck stop, 
   }
   shares.rest_fraction = (shares.step_seconds - before) / shares.step_seconds;
   shares.idle_fraction = 1 - computation / shares.step_seconds;
+  if (absl::Status status = FindBottleneck(job, stop, twice, computation, shares); !status.ok())
+    return status;
   return shares;
 }
 

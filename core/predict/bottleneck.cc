@@ -180,12 +180,12 @@ void NameBottleneck(const ResourceGain& gain, Prediction& prediction) {
 
 BottleneckSearch::BottleneckSearch(const Profile& profile, const JobChanges& changes,
                                    const Prediction& base,
-                                   const std::vector<PlannedCollective>& planned) {
+                                   const std::vector<PlannedCollective>& planned, bool is_bounded) {
   const StepBounds bounds(profile, base, planned);
   for (const WhatIf change : kChangesOfOneResource) {
     Changed changed = changes.By(change, base.scenario);
     if (!changed.scenario.has_value()) continue;
-    const double most = GainOf(bounds.Of(change, *changed.scenario));
+    const double most = GainOf(is_bounded ? bounds.Of(change, *changed.scenario) : kUnbounded);
     candidates_.push_back({.change = change,
                            .scenario = *std::move(changed.scenario),
                            .profile = std::move(changed.profile),
@@ -229,6 +229,8 @@ std::optional<size_t> BottleneckSearch::Next() const {
 
 void BottleneckSearch::AddShort(size_t change, std::optional<double> gain) {
   Candidate& candidate = candidates_[change];
+  // What is faster slows nothing down: a run that says so shows another stretch of the job.
+  if (gain.has_value() && *gain < -kLeastGain) gain.reset();
   candidate.in_full = !gain.has_value();
   candidate.is_short = gain.has_value();
   if (gain.has_value()) candidate.gain = std::min(*gain, candidate.most);

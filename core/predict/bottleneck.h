@@ -34,9 +34,10 @@ void NameBottleneck(const ResourceGain& gain, Prediction& prediction);
 
 class BottleneckSearch {
  public:
-  // `base`: of the scenario as it is; `planned`: its collectives.
+  // `base`: of the scenario as it is; `planned`: its collectives; `is_bounded`: of a steady state.
+  // Elsewhere a step more or less in the counted time may bring more than the bounds have it.
   BottleneckSearch(const Profile& profile, const JobChanges& changes, const Prediction& base,
-                   const std::vector<PlannedCollective>& planned);
+                   const std::vector<PlannedCollective>& planned, bool is_bounded);
 
   // The change to run next; empty: enough is known.
   std::optional<size_t> Next() const;

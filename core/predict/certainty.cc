@@ -110,7 +110,8 @@ constexpr size_t kRowByJobKind[] = {RowOf("parameter servers"), RowOf("all-reduc
                                     RowOf("pipelines")};
 constexpr size_t kRecordedStages = RowOf("recorded stages");
 
-// Half-width of the interval of the logarithm of throughput.
+// Half-width of the interval of the logarithm of throughput. More steps tell a deviation better,
+// not what a leap depends on.
 double HalfWidthOf(const StepModel& model, const Sensitivity& sensitivity, int32_t more_steps,
                    double level) {
   const auto workers = static_cast<int32_t>(model.logarithms.size());
@@ -119,7 +120,8 @@ double HalfWidthOf(const StepModel& model, const Sensitivity& sensitivity, int32
   const double of_mean = sensitivity.to_mean * model.MeanError(model.steps + more_steps);
   // The logarithm of a standard deviation has that error, to first order.
   const double of_deviation = sensitivity.to_deviation / std::sqrt(2.0 * degrees);
-  return StudentTQuantile(degrees, level) * std::hypot(of_mean, of_deviation);
+  return std::hypot(StudentTQuantile(degrees, level) * std::hypot(of_mean, of_deviation),
+                    sensitivity.leap);
 }
 
 // The normal deviate that a central interval of that probability reaches to.

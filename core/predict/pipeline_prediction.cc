@@ -19,6 +19,7 @@
 #include "core/pipeline/shares.h"
 #include "core/predict/certainty.h"
 #include "core/predict/pipeline_job.h"
+#include "core/predict/point_set.h"
 #include "core/predict/worlds.h"
 
 namespace stepcast {
@@ -228,10 +229,7 @@ std::vector<double> PipelineRuns::StepScale(const std::vector<Column>& columns,
 
 PipelineJob PipelineRuns::JobOfRun(const Wanted& wanted) const {
   Scenario scenario = scenario_;
-  if (wanted.alone) {
-    scenario.workers = 1;
-    scenario.worker_groups.clear();
-  }
+  if (wanted.alone) scenario = LoneWorkersOf(scenario_).front();
   if (wanted.half_rate) {
     scenario.bandwidth_bytes_per_second /= 2;
     scenario.pipeline->bandwidth_bytes_per_second /= 2;
@@ -324,9 +322,9 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
   if (is_modelled_) {
     others.push_back({.slower = 1 + Worlds::kSlowerBy});
     others.push_back({.wider = Worlds::kWiderBy});
-    if (links_matter && scenario_.assumed.Has(Assumed::kLinkRate))
-      others.push_back({.half_rate = true});
   }
+  if (links_matter && scenario_.assumed.Has(Assumed::kLinkRate))
+    others.push_back({.half_rate = true});
   do {
     std::vector<Wanted> wanted;
     const auto made = static_cast<int32_t>(runs_.size());
@@ -353,7 +351,12 @@ absl::StatusOr<PipelinePredictor::Answer> PipelineRuns::Make(StopCheck stop,
     if (one.alone) alone_ = rate;
     if (one.half_rate) half_rate_ = ratio;
     if (one.slower != 1) sensitivity_.to_mean = std::log(ratio) / std::log1p(Worlds::kSlowerBy);
-    if (one.wider != 1) sensitivity_.to_deviation = std::log(ratio) / std::log(Worlds::kWiderBy);
+    if (one.wider != 1) {
+      sensitivity_.AnswerToWider(
+          std::log(ratio), Worlds::kWiderBy,
+          MostOfWaiting(model_.own_deviation,
+                        scenario_.workers * scenario_.pipeline->layout.devices));
+    }
   }
   PipelinePredictor::Answer answer;
   Summarize(answer.prediction);
@@ -458,26 +461,15 @@ absl::Status PipelineRuns::Describe(StopCheck stop, Prediction& prediction) {
   }
   report.slowest_device =
       static_cast<int32_t>(std::max_element(load_.begin(), load_.end()) - load_.begin());
-  const std::array<std::pair<PipelineBottleneck, double>, 6> saved = {{
-      // The bubble and unlike stages shrink with it, and what they hid comes out.
-      {PipelineBottleneck::kComputation, 1 - shares->faster_seconds / shares->step_seconds},
-      {PipelineBottleneck::kBubble, report.bubble_fraction},
-      {PipelineBottleneck::kImbalance, report.imbalance_fraction},
-      {PipelineBottleneck::kTransfers, report.transfer_fraction},
-      {PipelineBottleneck::kReductions, report.reduction_fraction},
-      {PipelineBottleneck::kRest, report.rest_fraction},
-  }};
-  const auto most = std::max_element(
-      saved.begin(), saved.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  report.bottleneck = most->first;
-  report.bottleneck_gain = most->second / (1 - most->second);
+  report.bottleneck = shares->bottleneck;
+  report.bottleneck_gain = shares->saved_fraction / (1 - shares->saved_fraction);
   prediction.utilization = {{.resource = Resource::kWorker, .index = 0, .fraction = total}};
   prediction.most_used = prediction.utilization.front();
   prediction.bottleneck = prediction.most_used;
-  if (most->first == PipelineBottleneck::kTransfers ||
-      most->first == PipelineBottleneck::kReductions)
+  if (report.bottleneck == PipelineBottleneck::kTransfers ||
+      report.bottleneck == PipelineBottleneck::kReductions)
     prediction.bottleneck = {
-        .resource = Resource::kCollective, .index = 0, .fraction = most->second};
+        .resource = Resource::kCollective, .index = 0, .fraction = shares->saved_fraction};
   prediction.exposed_communication_fraction = report.transfer_fraction + report.reduction_fraction;
   prediction.pipeline = std::move(report);
   return absl::OkStatus();

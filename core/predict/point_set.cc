@@ -303,7 +303,8 @@ absl::Status PointSet::SearchBottlenecks(const std::vector<size_t>& points, Stop
     const Replications& runs = entries_[point].Known();
     searches.push_back({.point = point,
                         .bottleneck = BottleneckSearch(profile_, *changes_, runs.Summarize(),
-                                                       runs.graph()->job.collectives)});
+                                                       runs.graph()->job.collectives,
+                                                       options_.horizon == Horizon::kSteadyState)});
   }
   if (absl::Status status = RunShort(searches, stop, executor); !status.ok()) return status;
   if (absl::Status status = TellApart(searches, stop, executor); !status.ok()) return status;

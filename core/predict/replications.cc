@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -378,7 +379,10 @@ double Replications::GainError() const {
 }
 
 RunSummary Replications::Summary(const RunResult& result) const {
-  return SummaryOf(result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
+  // Workers that begin every step together have no more to forget than what is dropped anyway, and
+  // to choose what to drop by what was seen would favour some means.
+  return SummaryOf(result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup &&
+                               scenario_.RemembersStart());
 }
 
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
@@ -423,7 +427,9 @@ absl::Status Replications::RunWorldsApart(RunSummary& summary, StopCheck stop) c
     if (world == World::kSlower) {
       summary.sensitivity.to_mean = std::clamp(change / std::log1p(Worlds::kSlowerBy), -1.0, 0.0);
     } else {
-      summary.sensitivity.to_deviation = std::min(change / std::log(Worlds::kWiderBy), 0.0);
+      summary.sensitivity.AnswerToWider(
+          change, Worlds::kWiderBy,
+          graph_->worlds->MostOfWaiting(scenario_.workers, scenario_.server_count()));
     }
   }
   return absl::OkStatus();
@@ -448,7 +454,7 @@ absl::Status Replications::RunChanged(const Scenario& changed, double RunSummary
 }
 
 bool Replications::LinkRateMatters() const {
-  if (scenario_.workers == 1 || !scenario_.assumed.Has(Assumed::kLinkRate)) return false;
+  if (!scenario_.assumed.Has(Assumed::kLinkRate)) return false;
   const Scenario halved = AtHalfTheRate(scenario_);
   if (!RankedGraph::SharedBy(halved, scenario_)) return true;
   const std::vector<PlannedCollective>& planned = graph_->job.collectives;
@@ -474,21 +480,30 @@ double Replications::EnoughOfMean(double asked) const {
 
 absl::Status Replications::CheckMeasured(const RunResult& result) const {
   if (result.measured) return absl::OkStatus();
+  const auto too_short = [](std::string message, std::map<std::string, std::string> metadata) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, std::move(message),
+                     {.reason = "SIMULATION_TOO_SHORT", .metadata = std::move(metadata)});
+  };
   if (options_.horizon == Horizon::kFirstSeconds) {
     const std::string seconds = absl::StrCat(options_.horizon_seconds);
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition,
-        "no worker completes a step in the first seconds: horizon_seconds " + seconds +
-            " is too few",
-        {.reason = "SIMULATION_TOO_SHORT", .metadata = {{"horizon_seconds", seconds}}});
+    return too_short(absl::StrCat("no worker completes a step in the first seconds: "
+                                  "horizon_seconds ",
+                                  seconds, " is too few"),
+                     {{"horizon_seconds", seconds}});
   }
-  const std::string steps = std::to_string(options_.steps_per_worker);
-  const std::string warmup = std::to_string(options_.warmup_steps);
-  return MakeError(absl::StatusCode::kFailedPrecondition,
-                   "a worker does not complete two steps in the counted time: steps_per_worker " +
-                       steps + " is too few after warmup_steps " + warmup,
-                   {.reason = "SIMULATION_TOO_SHORT",
-                    .metadata = {{"steps_per_worker", steps}, {"warmup_steps", warmup}}});
+  if (options_.horizon == Horizon::kFirstSteps) {
+    const std::string steps = absl::StrCat(options_.horizon_steps);
+    return too_short(absl::StrCat("a worker ends fewer than two steps once all have started: "
+                                  "horizon_steps ",
+                                  steps, " is too few"),
+                     {{"horizon_steps", steps}});
+  }
+  const std::string steps = absl::StrCat(options_.steps_per_worker);
+  const std::string warmup = absl::StrCat(options_.warmup_steps);
+  return too_short(absl::StrCat("a worker does not complete two steps in the counted time: "
+                                "steps_per_worker ",
+                                steps, " is too few after warmup_steps ", warmup),
+                   {{"steps_per_worker", steps}, {"warmup_steps", warmup}});
 }
 
 void Replications::Add(const RunSummary& run) {

@@ -135,6 +135,11 @@ std::vector<ThroughputPoint> SeriesOf(const CompletionSeries& series, double exa
   return told;
 }
 
+void Sensitivity::AnswerToWider(double change, double wider, double most) {
+  to_deviation = std::clamp(change / std::log(wider), -most, 0.0);
+  leap = std::min(change - to_deviation * std::log(wider), 0.0);
+}
+
 size_t RunSummary::bytes() const {
   return sizeof(RunSummary) + step_times.heap_bytes() + utilization.capacity() * sizeof(double) +
          joint_times.capacity() * sizeof(JointTimes) +

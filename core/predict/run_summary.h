@@ -44,6 +44,13 @@ RunEstimate EstimateOf(const RunResult& result, bool automatic_warmup);
 struct Sensitivity {
   double to_mean = 0;
   double to_deviation = 0;
+  // A change in the world with wider deviations beyond what waiting for the slowest explains: its
+  // regime is another, or chance. It is known to be so large there, and counts once.
+  double leap = 0;
+
+  // `change`: of the logarithm of throughput, with deviations `wider` times as large; `most`: that
+  // waiting explains, of to_deviation.
+  void AnswerToWider(double change, double wider, double most);
 };
 
 // All that replications need of a run, with few of its completions.

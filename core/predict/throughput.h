@@ -19,6 +19,7 @@
 #include "core/model/scenario.h"
 #include "core/model/scenario_edits.h"
 #include "core/model/simulation_options.h"
+#include "core/pipeline/shares.h"
 #include "core/predict/device_use.h"
 #include "core/predict/run_memory.h"
 #include "core/predict/run_summary.h"
@@ -30,7 +31,7 @@ namespace stepcast {
 
 // The version of the engine: the same version, profile, scenario, options and seed give the same
 // answer.
-inline constexpr char kEngineVersion[] = "9";
+inline constexpr char kEngineVersion[] = "10";
 
 struct Interval {
   double lower = 0;
@@ -137,17 +138,6 @@ struct CollectiveReport {
   CollectiveBottleneck bottleneck = CollectiveBottleneck::kComputation;
   LinkPlace links = LinkPlace::kBetweenNodes;  // that would shorten collectives more
   std::vector<CollectiveTiming> collectives;   // in the order in which they begin
-};
-
-// The part of a pipeline's step that would shorten it most: computation by devices twice as fast,
-// which halve the bubble and the imbalance, too; the others by being gone.
-enum class PipelineBottleneck : uint8_t {
-  kComputation,
-  kBubble,
-  kImbalance,
-  kTransfers,
-  kReductions,
-  kRest,
 };
 
 // The report on a job of pipelines (core/pipeline/shares.h).

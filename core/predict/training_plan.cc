@@ -73,8 +73,9 @@ bool IsAmount(double amount) {
   return amount == 0 || (amount >= kLeastAmount && amount <= kMostAmount);
 }
 
-std::string NoAmount() {
-  return absl::StrCat(" is not 0 or an amount from ", kLeastAmount, " to ", kMostAmount);
+std::string NoAmount(bool may_be_none) {
+  return absl::StrCat(may_be_none ? " is neither 0 nor an amount from " : " is not an amount from ",
+                      kLeastAmount, " to ", kMostAmount);
 }
 
 void CheckPrices(const std::string& path, const MachinePrices& prices,

@@ -49,9 +49,9 @@ struct Failures {
 };
 
 // True of 0 and of what can be compared with other amounts; `NoAmount`: what a fault says of
-// others.
+// others, 0 among them unless there may be none.
 bool IsAmount(double amount);
-std::string NoAmount();
+std::string NoAmount(bool may_be_none = true);
 
 // A fault below `path` for each price that is not an amount, or is of machines that no scenario has
 // (without scenarios that is not known), for a currency of nothing, and each time out of bounds.

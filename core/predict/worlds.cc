@@ -11,6 +11,15 @@
 
 namespace stepcast {
 
+double MostOfWaiting(double deviation, int32_t waiting) {
+  return deviation * std::sqrt(2 * std::log(std::max(2, waiting)));
+}
+
+double Worlds::MostOfWaiting(int32_t workers, int32_t servers) const {
+  return stepcast::MostOfWaiting(workers_.model.deviation(), workers) +
+         (servers > 0 ? stepcast::MostOfWaiting(servers_.model.deviation(), servers) : 0);
+}
+
 namespace {
 
 // Steps of a list, at least: workers that wait for each other in every step are as slow as the

@@ -26,6 +26,11 @@ enum class World : uint8_t {
   kWider,   // the deviations of steps' factors are Worlds::kWiderBy as large
 };
 
+// The most of Sensitivity::to_deviation, where so many wait for the slowest of them, whose factors
+// deviate so much: n of a normal distribution have a maximum of at most the square root of 2 ln(n)
+// deviations, on the mean.
+double MostOfWaiting(double deviation, int32_t waiting);
+
 class Worlds {
  public:
   static constexpr double kSlowerBy = 0.05;
@@ -36,6 +41,8 @@ class Worlds {
 
   // The steps of workers.
   const StepModel& model() const { return workers_.model; }
+  // MostOfWaiting, of workers and their servers.
+  double MostOfWaiting(int32_t workers, int32_t servers) const;
   const std::shared_ptr<const StepScaling>& scaling(World world) const {
     return workers_.scaling[static_cast<size_t>(world)];
   }

@@ -12,6 +12,8 @@ namespace {
 
 // Smaller differences, as a share, read as equal numbers.
 constexpr double kReadsAsEqual = 0.0005;
+// A miss by less, as a share of a limit, is of the rounding of doubles.
+constexpr double kRounding = 1e-9;
 
 }  // namespace
 
@@ -46,7 +48,7 @@ double Weighing::MoneyPerSecond(const Choice& choice) const {
 Outcome Weighing::OutcomeOf(const Choice& choice, const Pace& pace) const {
   Outcome outcome;
   const auto keep = [&](ConstraintKind kind, double missed_by) {
-    if (missed_by > 0) outcome.broken.push_back({.kind = kind, .missed_by = missed_by});
+    if (missed_by > kRounding) outcome.broken.push_back({.kind = kind, .missed_by = missed_by});
   };
   if (query_.examples.has_value()) {
     double seconds =

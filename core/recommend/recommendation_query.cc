@@ -149,7 +149,8 @@ void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   }
   if (draft.budget.has_value()) {
     if (!IsAmount(*draft.budget) || *draft.budget == 0)
-      faults.Add("constraints.budget", absl::StrCat(*draft.budget, NoAmount(), ", above 0"));
+      faults.Add("constraints.budget",
+                 absl::StrCat(*draft.budget, NoAmount(/*may_be_none=*/false)));
     if (!draft.examples.has_value())
       faults.Add("constraints.examples", "unset, but constraints.budget needs it");
     if (!draft.prices.has_value()) faults.Add("prices", "unset, but constraints.budget needs them");
@@ -277,10 +278,15 @@ void CheckNodes(const RecommendationQuery& query, const RecommendationDraft& dra
     }
   }
   if (!draft.worker_counts.empty() || query.choices() > 0) return;
-  faults.Add("constraints.max_workers",
-             absl::StrCat("no number of workers from ", query.min_workers, " to ",
-                          query.max_workers, " fills nodes as scenario.all_reduce says",
-                          query.shared.has_value() ? " and divides " + query.shared->Name() : ""));
+  bool any_fills_nodes = false;
+  for (int32_t count = query.min_workers; count <= query.max_workers; ++count)
+    any_fills_nodes = any_fills_nodes || query.server_choices.front().Allows(count);
+  faults.Add(
+      "constraints.max_workers",
+      absl::StrCat("no number of workers from ", query.min_workers, " to ", query.max_workers,
+                   any_fills_nodes && query.shared.has_value()
+                       ? " divides " + query.shared->Name()
+                       : " fills nodes as scenario.all_reduce says"));
 }
 
 }  // namespace
@@ -305,6 +311,8 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   CheckGoals(draft, faults);
   CheckCosts(draft, query.server_choices, faults);
   if (draft.failures.has_value()) CheckFailures("failures", *draft.failures, faults);
+  if (draft.failures.has_value() && !draft.examples.has_value())
+    faults.Add("constraints.examples", "unset, but failures need it");
   CheckCurrent(draft, faults);
   if (absl::Status status = std::move(faults).ToStatus("RECOMMENDATION_INVALID"); !status.ok())
     return status;

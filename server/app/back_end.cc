@@ -184,7 +184,8 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
       admin_service_(MakeAdminService(
           {.description = Describe(options, environment.replica, environment.clock),
            .set_log_level =
-               [&log = environment.log](WireLogLevel level) { return SetLevel(log, level); }},
+               [&log = environment.log](WireLogLevel level) { return SetLevel(log, level); },
+           .long_running = [this] { return operations_.List(); }},
           environment_)),
       operations_(options.operations, {.replica = environment.replica,
                                        .calls = environment_,

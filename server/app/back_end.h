@@ -58,6 +58,9 @@ class OperationBackEnd {
   // wait. Idempotent.
   void Leave();
 
+  // What they compute here, and what waits for a thread.
+  std::vector<JobListing> List() const { return jobs_.List(); }
+
  private:
   // Each is declared after what it uses.
   const OperationHandler handler_;

@@ -22,7 +22,12 @@ double OfWorkers(double workers, const Profile& profile, const SimulationOptions
                  const Scenario& scenario) {
   if (scenario.pipeline.has_value()) return ExpectedEvents(scenario.pipeline->layout, options);
   const SimulationOptions of_runs = OptionsOfRuns(options, scenario, kAutomaticLengths - 1);
-  return workers * static_cast<double>(profile.operations().size()) * of_runs.steps_per_worker *
+  double steps = of_runs.steps_per_worker;
+  if (of_runs.horizon == Horizon::kFirstSteps) steps = of_runs.horizon_steps;
+  // No worker is faster than it was alone, but for links and devices that are.
+  if (of_runs.horizon == Horizon::kFirstSeconds)
+    steps = of_runs.horizon_seconds * 1e9 / std::max(1.0, profile.mean_step_ns());
+  return workers * static_cast<double>(profile.operations().size()) * steps *
          std::max(of_runs.replications, 1);
 }
 
@@ -227,13 +232,20 @@ absl::Status WorkProgress::Explain(const absl::Status& status) const {
   if (!IsOfASimulation(status, work_)) return status;
   const auto done = static_cast<double>(this->done());
   if (done <= 0) return SayWhatWasAsked(status, work_, remedy_);
-  const double asked = std::max(work_.operations, done);
+  const double asked = work_.operations;
   const double elapsed = static_cast<double>(clock_.MonotonicNs() - start_ns_) * 1e-9;
-  const double expected = elapsed * asked / done;
   ErrorDetails details = DetailsOf(status);
   details.metadata.insert_or_assign("expected_operations", absl::StrFormat("%.0f", asked));
   details.metadata.insert_or_assign("simulated_operations", absl::StrFormat("%.0f", done));
   details.metadata.insert_or_assign("elapsed_seconds", absl::StrFormat("%.3g", elapsed));
+  if (done >= asked) {
+    const std::string more = absl::StrFormat(
+        "; some %s simulated operations were expected, and %s were done in %.3g s, so nothing "
+        "tells how many are left",
+        CountText(asked), CountText(done), elapsed);
+    return With(status, more + Advice(remedy_), std::move(details));
+  }
+  const double expected = elapsed * asked / done;
   details.metadata.insert_or_assign("expected_seconds", absl::StrFormat("%.3g", expected));
   const std::string more = absl::StrFormat(
       "; some %s simulated operations were asked for, of which %s were done in %.3g s, so all "

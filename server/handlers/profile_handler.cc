@@ -64,11 +64,11 @@ absl::Status SayWhatItLooksLike(const absl::Status& malformed, const std::string
     return malformed;
   ErrorDetails details = DetailsOf(malformed);
   if (details.faults.empty()) return malformed;
-  details.faults.front()
-      .description.append("; they look like ")
-      .append(TextOf(kind))
-      .append("; ")
-      .append(kReadableFormats);
+  std::string& description = details.faults.front().description;
+  // Who reads profiles may have said it already.
+  if (description.find("it looks like ") == std::string::npos)
+    description.append("; they look like ").append(TextOf(kind));
+  description.append("; ").append(kReadableFormats);
   return FaultsError(details.reason, std::move(details.faults));
 }
 

@@ -63,9 +63,9 @@ absl::Status CheckDeadline(const JobTicket& ticket, const PoolLoad& load) {
   const double own = ticket.expected_seconds;
   const bool waits = wait > 0;
   if (waits ? wait + own <= kUsableShare * left : own <= kDoubt * left) return absl::OkStatus();
-  const std::string message =
-      absl::StrCat("the deadline in ", left, " s cannot be met: an expected ", wait,
-                   " s of waiting and ", own, " s of computing");
+  const std::string message = absl::StrCat(
+      "the deadline in ", left, " s cannot be met: an expected ", wait, " s of waiting and ", own,
+      " s of computing", ticket.is_least ? " at least" : "");
   ErrorDetails details{.reason = "DEADLINE_UNREACHABLE",
                        .metadata = {{"seconds_left", absl::StrCat(left)},
                                     {"expected_wait_seconds", absl::StrCat(wait)},

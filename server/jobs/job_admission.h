@@ -24,6 +24,7 @@ struct JobTicket {
   std::string method;           // of the job, for listings
   std::string request_id;       // the same
   double expected_seconds = 0;  // on one thread; 0: nothing is known
+  bool is_least = false;        // it has not been read, and will compute no less
   std::optional<int64_t>
       deadline_ns;  // on the clock's monotonic time: nobody wants it any more from then on
 };

@@ -12,6 +12,7 @@
 #include "core/communication/all_reduce.h"
 #include "core/importing/common/time_spans.h"
 #include "core/importing/pytorch/gradient_buckets.h"
+#include "core/model/job_change.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/predict/order_consistency.h"
@@ -163,6 +164,7 @@ class AllReduceReporter {
     for (const Operation& operation : profile_.operations()) {
       if (SumsGradients(operation)) {
         bytes_.push_back(operation.size_bytes);
+        whole_bytes_.push_back(ParameterBytesOf(profile_, operation.size_bytes));
         ready_seconds_.push_back(ReadySeconds(profile_, operation));
         is_parameter_ = is_parameter_ || !operation.parameter.empty();
       } else if (operation.resource == Resource::kCollective) {
@@ -175,14 +177,18 @@ class AllReduceReporter {
       fusion = *recorded;
       if (recorded->rule) fusion = *recorded->rule;
     }
-    const std::vector<int32_t> counts = GradientsByBucket(bytes_, fusion);
+    // Recorded sizes are of what was sent, limits of gradients.
+    const bool by_size = std::holds_alternative<RecordedBuckets>(fusion);
+    const std::vector<int32_t> counts = GradientsByBucket(by_size ? bytes_ : whole_bytes_, fusion);
     report.buckets = BucketsOf(counts);
     report.rule = RuleOf(counts);
     const absl::StatusOr<Scenario> usual = ResolveScenario(profile_, {.workers = 2});
     report.assumes_defaults =
         !recorded && usual.ok() && std::holds_alternative<Buckets>(usual->fusion());
-    if (report.rule.verdict != BucketRuleReport::Verdict::kUnknown)
-      report.default_buckets = BucketsOf(GradientsByBucket(bytes_, Buckets{}));
+    // Horovod has buffers of its own.
+    if (report.rule.verdict != BucketRuleReport::Verdict::kUnknown &&
+        profile_.framework() != kHorovodFramework)
+      report.default_buckets = BucketsOf(GradientsByBucket(whole_bytes_, Buckets{}));
     return report;
   }
 
@@ -206,16 +212,17 @@ class AllReduceReporter {
     // One all-reduce a bucket, of no parameter: the recording has the buckets alone.
     if (!is_parameter_ && counts.size() == bytes_.size()) return {.verdict = Verdict::kUnknown};
     const std::vector<size_t> sizes(counts.begin(), counts.end());
-    const std::optional<CapRange> caps = CapsThatMake(bytes_, sizes);
+    const std::optional<CapRange> caps = CapsThatMake(whole_bytes_, sizes);
     if (sizes.empty() || !caps) return {.verdict = Verdict::kNotByRule};
-    const bool is_default = counts == GradientsByBucket(bytes_, Buckets{});
+    const bool is_default = counts == GradientsByBucket(whole_bytes_, Buckets{});
     return {.verdict = is_default ? Verdict::kByDefault : Verdict::kOtherLimits,
-            .first = LimitOf(FirstLimitsThatMake(bytes_, sizes)),
+            .first = LimitOf(FirstLimitsThatMake(whole_bytes_, sizes)),
             .cap = LimitOf(*caps)};
   }
 
   const Profile& profile_;
-  std::vector<int64_t> bytes_;  // of the all-reduces, in graph order
+  std::vector<int64_t> bytes_;        // of the all-reduces, in graph order
+  std::vector<int64_t> whole_bytes_;  // of their gradients, which compressed ones are shares of
   std::vector<double> ready_seconds_;
   bool is_parameter_ = false;  // one of them at least is known to carry one
 };

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/error.h"
 #include "server/store/disk.h"
 
@@ -287,7 +289,9 @@ void OperationRunner::Begin(const AttemptPointer& attempt, std::string request) 
 
 void OperationRunner::Compute(const AttemptPointer& attempt, OperationWork work) {
   // All operations together take turns with each of the clients that call.
-  JobTicket ticket{.client = "operations", .method = "StartJob"};
+  JobTicket ticket{.client = "operations",
+                   .method = "StartJob",
+                   .request_id = absl::StrCat("operations/", attempt->key.id)};
   const absl::Status submitted = environment_.computing.Submit(
       std::move(ticket),
       [this, attempt, work = std::move(work)](const absl::Status& taken) mutable {

@@ -82,10 +82,9 @@ class AdminRpc final : public AdminMethods {
   grpc::ServerUnaryReactor* ListRunning(grpc::CallbackServerContext* context,
                                         const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* reply) override {
-    return Start<v1::ListRunningRequest>({"ListRunning", context, request, reply},
-                                         [this](UnaryCall& call, const auto&) {
-                                           call.Reply(ToWire(environment_.simulation_jobs.List()));
-                                         });
+    return Start<v1::ListRunningRequest>(
+        {"ListRunning", context, request, reply},
+        [this](UnaryCall& call, const auto&) { call.Reply(ToWire(List())); });
   }
 
   grpc::ServerUnaryReactor* SetLogLevel(grpc::CallbackServerContext* context,
@@ -109,6 +108,16 @@ class AdminRpc final : public AdminMethods {
   }
 
  private:
+  // The oldest first.
+  std::vector<JobListing> List() const {
+    std::vector<JobListing> jobs = environment_.simulation_jobs.List();
+    for (JobListing& job : admin_.long_running()) jobs.push_back(std::move(job));
+    std::stable_sort(jobs.begin(), jobs.end(), [](const JobListing& a, const JobListing& b) {
+      return a.age_seconds > b.age_seconds;
+    });
+    return jobs;
+  }
+
   template <typename Request, typename Part>
   grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Part part) {
     return StartUnary<Request>(environment_, v1::AdminService::service_full_name(), wire,

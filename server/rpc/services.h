@@ -73,7 +73,8 @@ struct ServerDescription {
 struct AdminEnvironment {
   ServerDescription description;
   std::function<WireLogLevel(WireLogLevel)>
-      set_log_level;  // returns the one before. Threads: called by any
+      set_log_level;  // returns the one before. Threads: called by any, as the next
+  std::function<std::vector<JobListing>()> long_running;  // what operations compute here
 };
 
 // AdminService: what the server is and does, and how much it says. Borrows the call environment.

@@ -89,6 +89,7 @@ bool SharedAnswers::RefuseAtOnce(UnaryCall& call, const Request& request) {
     return false;
   JobTicket ticket = call.state().Ticket({.method = std::string(request.method)});
   ticket.expected_seconds = least_.Seconds(request.method);
+  ticket.is_least = true;
   const absl::Status refusal = environment_.simulation_jobs.Refusal(ticket);
   // A deadline that the work alone does not meet is told with what was asked, once that is read.
   if (refusal.ok() || absl::IsDeadlineExceeded(refusal)) return false;

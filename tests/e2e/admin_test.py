@@ -7,6 +7,9 @@ from contract import admin_grpc, admin_pb2, details_of, grpc
 from limits_test import huge
 from stepcastd import ServerTest, eventually
 
+from google.longrunning import operations_pb2, operations_pb2_grpc
+from stepcast.v1 import job_service_pb2, job_service_pb2_grpc
+
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 METADATA = (("x-request-id", "request-17"), ("traceparent", f"00-{TRACE}-00f067aa0ba902b7-01"))
 
@@ -52,6 +55,15 @@ class AdminTest(ServerTest):
         self.assertEqual((first.state, second.state), (first.COMPUTING, first.WAITING))
         self.assertGreater(first.expected.seconds, 60)
         self.assertGreaterEqual(first.age.ToNanoseconds(), second.age.ToNanoseconds())
+
+    def test_a_job_that_computes_is_listed_too(self):
+        jobs = job_service_pb2_grpc.JobServiceStub(self.server.channel)
+        name = jobs.StartJob(job_service_pb2.StartJobRequest(predict_throughput=huge())).name
+        self.addCleanup(operations_pb2_grpc.OperationsStub(self.server.channel).CancelOperation, operations_pb2.CancelOperationRequest(name=name))
+        eventually(lambda: self.admin.ListRunning(admin_pb2.ListRunningRequest()).total == 1, "it is listed")
+        (running,) = self.admin.ListRunning(admin_pb2.ListRunningRequest()).running
+        self.assertEqual((running.method, running.client, running.request_id), ("StartJob", "operations", name))
+        self.assertEqual(running.state, running.COMPUTING)
 
     def test_at_level_debug_every_call_has_a_line_with_its_request_and_trace(self):
         self.admin.Ping(admin_pb2.PingRequest(), metadata=METADATA)

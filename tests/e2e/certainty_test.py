@@ -120,6 +120,7 @@ class CertaintyTest(ServerTest):
                 0.02,
             ),
             ("servers", two_variables(), 4, lambda factor: {"bandwidth_bytes_per_second": link * factor}, {}, 0.1),
+            ("one worker of servers", two_variables(), 1, lambda factor: {"bandwidth_bytes_per_second": link * factor}, {}, 0.02),
         )
         for name, profile, workers, scenario, options, delta in cases:
             with self.subTest(name):

@@ -120,7 +120,8 @@ class FrontDoorTest(ServerTest):
         if not warned:
             self.skipTest("nothing weakens this prediction")
         recommended = json.loads(self.done("recommend", "vgg16", "--max-workers", "4", "--output", "json", *options))
-        self.assertTrue(any(warned[0]["message"] in warning["message"] for warning in recommended["warnings"]), recommended["warnings"])
+        # Of several numbers of workers that have the same one, the first one's numbers are told.
+        self.assertLessEqual({each["reason"] for each in warned}, {each["reason"] for each in recommended["warnings"]})
         self.assertIn("\nwarning (", self.done("recommend", "vgg16", "--max-workers", "4", *options))
         self.assertIn("\nwarning (", self.done("compare", "vgg16", "--workers", "2", *options))
         self.assertIn("\nwarning: ", self.done("order", "vgg16", "--workers", "2", "--method", "graph", *options))

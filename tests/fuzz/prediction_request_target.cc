@@ -31,7 +31,7 @@ namespace {
 using google::protobuf::Message;
 using server::PredictionHandler;
 
-constexpr int kMaxChecks = 300;  // each some 4096 chunks of a transfer or operations
+constexpr int kMaxChecks = 400;  // each some 4096 chunks of a transfer or operations
 constexpr size_t kMaxTraceBytes = size_t{1} << 20;
 
 void DemandSound(const absl::Status& status) {

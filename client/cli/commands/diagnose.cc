@@ -224,8 +224,12 @@ std::string VerdictText(const v1::DiagnoseJobResponse& response) {
                         PercentText(longest.fraction()), " of it ", PartText(longest.part()), "; ",
                         BestChangeText(response), ".\n");
   }
-  return absl::StrCat("A step takes ", SecondsText(response.path_seconds()),
-                      PathSentence(response, name), "; ", BestChangeText(response), ".\n");
+  // The path is of a few steps, from the first worker's begin to the last one's end.
+  const std::string step = response.prediction().step_time().has_mean()
+                               ? DurationText(response.prediction().step_time().mean())
+                               : SecondsText(response.path_seconds());
+  return absl::StrCat("A step takes ", step, PathSentence(response, name), "; ",
+                      BestChangeText(response), ".\n");
 }
 
 // A line, ended; empty: no gain tells it.

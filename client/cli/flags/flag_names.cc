@@ -139,6 +139,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"capacity.workers", "--workers"},
     {"capacity.devices", "--devices"},
     {"capacity.parameter_servers", "--parameter-servers"},
+    {"max_partitions", "--max-partitions"},
     {"methods", "--method"},
     {"bucket_caps_bytes", "--cap"},
     {"first_bucket_bytes", "--first-cap"},

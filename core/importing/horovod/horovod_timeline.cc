@@ -327,7 +327,7 @@ absl::StatusOr<ImportedProfile> HorovodImport::Make(const ProfileLimits& limits)
   if (!status.ok()) return status;
   ProfileDraft draft{.display_name = options_.model,
                      .model = options_.model,
-                     .framework = "horovod",
+                     .framework = std::string(kHorovodFramework),
                      .batch_size = options_.batch_size,
                      .platform = options_.platform};
   AddOperations(draft);

@@ -153,7 +153,7 @@ TEST_F(LocalProfileTest, ImportsATimelineWithTheSizesOfItsVariables) {
   EXPECT_EQ(Json::parse(outcome.out)["profile"]["operations"][0]["sizeBytes"], "4096");
   const Outcome without = Run(import);
   EXPECT_EQ(without.exit_code, 1);
-  EXPECT_THAT(without.err, HasSubstr("header.timeline.variable_bytes"));
+  EXPECT_THAT(without.err, HasSubstr("--variables: required, or a graph"));
   EXPECT_EQ(Run(with({"--format", "layers"})).exit_code, 1);
   EXPECT_THAT(Run(with({"--format", "run-metadata", "--variables", sizes})).err,
               HasSubstr("--variables does not apply to RunMetadata"));

@@ -136,7 +136,7 @@ TEST(OptimizeCommunicationTest, WhereNothingGainsItSaysNoDifference) {
 std::string Percent(double share) { return absl::StrFormat("%+.1f %%", 100 * share); }
 
 // The arrow and the sentence are one fact, with every choice of methods: where something is told to
-// gain, what is chosen is, and its gain is said; else what there is stays, if it was asked about.
+// gain, what is chosen is, and its gain is said; else what there is stays, asked about or not.
 TEST(OptimizeCommunicationTest, WhatIsChosenIsWhatTheReasonSays) {
   std::mt19937 random(11);
   int gains_little = 0;
@@ -161,7 +161,7 @@ TEST(OptimizeCommunicationTest, WhatIsChosenIsWhatTheReasonSays) {
       EXPECT_THAT(tuning.reason, HasSubstr(" gains " + Percent(chosen.gain.mean)));
       EXPECT_THAT(tuning.reason, Not(HasSubstr("no difference")));
       gains_little += chosen.gain.mean < 0.02 ? 1 : 0;
-    } else if (round % 3 != 1) {
+    } else {
       EXPECT_EQ(chosen.method, TuningMethod::kAsRecorded);
       EXPECT_THAT(tuning.reason, HasSubstr("no difference"));
     }
@@ -269,6 +269,21 @@ Contention Contending() {
   return {.alpha2 = 1.3e-4,
           .overlapped = {.gamma1 = 1e9, .gamma2 = 1e9, .gamma3 = 0.02},
           .alone = {.gamma1 = 1.2e9, .gamma2 = 1e9, .gamma3 = 0.02}};
+}
+
+// With 2,048 threads computation stands still: nobody asked for so many.
+TEST(ResolveTuningTest, ThreadsThatNobodyGaveAreThoseThatAreThere) {
+  const Profile profile = Training({20'000, 30'000}, {{20'000, 30'000}});
+  Contention contention = Contending();
+  contention.alpha2 = 5e-4;
+  const auto resolve = [&](std::vector<int32_t> threads) {
+    return ResolveTuning(
+        profile, {.scenario = Asked(4), .contention = contention, .threads = std::move(threads)});
+  };
+  const absl::StatusOr<TuningQuery> query = resolve({});
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_EQ(query->allocation.threads, (std::vector<int32_t>{128, 256, 512, 1024}));
+  EXPECT_THAT(std::string(resolve({2048}).status().message()), HasSubstr("2048 threads"));
 }
 
 TEST(OptimizeCommunicationTest, LibraChoosesGroupsAndThreadsAndSaysHowNearToTheBest) {

@@ -220,6 +220,8 @@ TEST(OptimizeJobTest, ABudgetIsKeptByThePassThatMakesTheShorterStep) {
   ASSERT_EQ(saved.memory->tried.size(), 3U);
   EXPECT_THAT(saved.reason, HasSubstr(NameOf(saved.memory->pass)));
   EXPECT_FALSE(saved.keeps_as_recorded);
+  ASSERT_TRUE(saved.prediction.memory.has_value());
+  EXPECT_NEAR(saved.prediction.memory->bytes(), saved.memory->after.bytes(), 1000);
   EXPECT_THAT(saved.memory->tried[0].recomputes, HasSubstr("cheap outputs"));
   EXPECT_THAT(saved.memory->tried[1].recomputes, HasSubstr("segments"));
   // Cheap outputs cost less than segments, and either less than what two halves of 0.57 do.

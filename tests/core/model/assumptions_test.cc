@@ -267,6 +267,29 @@ std::vector<Fault> FaultsOf(const ProfileDraft& profile, const ScenarioDraft& as
   return DetailsOf(ResolveScenario(Profile::Create(profile).value(), asked).status()).faults;
 }
 
+TEST(KindTest, OfServersThatComputeIsToldToLeaveThatOut) {
+  ProfileDraft draft = TwoTensors(1, 2);
+  const auto told = [&] {
+    const Profile profile = Profile::Create(draft).value();
+    return AssumptionsOf(
+               *ResolveScenario(profile, {.workers = 2, .communication = AllReduceDraft{}}))
+        .front()
+        .message;
+  };
+  EXPECT_EQ(
+      told(),
+      "The profile was recorded with parameter servers, and is asked about with collectives.");
+  draft.operations.push_back({.name = "update a",
+                              .resource = Resource::kParameterServer,
+                              .waiting_for = {3},
+                              .parameter = "a"});
+  draft.steps[0].start_ns.push_back(10'000'000);
+  draft.steps[0].end_ns.push_back(12'000'000);
+  EXPECT_EQ(told(),
+            "The profile was recorded with parameter servers, and is asked about with "
+            "collectives: what its servers computed takes no time.");
+}
+
 TEST(KindTest, IsRefusedWhereNothingAsksForItAtEveryFieldThatWasSet) {
   const ParameterServersDraft synchronous{.synchronization = Synchronization::kSynchronous};
   std::vector<Fault> faults = FaultsOf(Gradients(), {.communication = synchronous});

@@ -141,6 +141,23 @@ TEST(TellCertaintyTest, APrecisionThatIsNotReachedIsWarnedOf) {
             "it to either side; allow more replications, or longer ones by steps_per_worker");
 }
 
+// Wider steps slow a job down by no more than its slowest worker; what goes beyond is known where
+// it was seen, and not a slope.
+TEST(SensitivityTest, MoreThanWaitingExplainsCountsOnce) {
+  Sensitivity gentle;
+  gentle.AnswerToWider(-0.01, 1.25, 0.2);
+  EXPECT_NEAR(gentle.to_deviation, -0.01 / std::log(1.25), 1e-12);
+  EXPECT_EQ(gentle.leap, 0);
+  Sensitivity leaping;
+  leaping.AnswerToWider(-0.1, 1.25, 0.2);
+  EXPECT_NEAR(leaping.to_deviation, -0.2, 1e-12);
+  EXPECT_NEAR(leaping.leap, -0.1 + 0.2 * std::log(1.25), 1e-12);
+  Sensitivity faster;
+  faster.AnswerToWider(0.1, 1.25, 0.2);
+  EXPECT_EQ(faster.to_deviation, 0);
+  EXPECT_EQ(faster.leap, 0);
+}
+
 TEST(SplitInTwoTest, GroupsAreFarApartForTheirSpreadAndTheirMean) {
   constexpr double kOne = std::numeric_limits<double>::infinity();
   EXPECT_EQ(SplitInTwo({100, 50, 101, 51}), 100);

@@ -17,6 +17,7 @@
 #include "core/model/made_steps.h"
 #include "core/predict/pipeline_job.h"
 #include "core/predict/throughput.h"
+#include "core/zoo/model_zoo.h"
 #include "tests/core/predict/kept_runs.h"
 
 namespace stepcast::pipeline_prediction_test {
@@ -136,6 +137,58 @@ TEST(PipelinePredictionTest, TheGainOfComputationIsWhatTwiceTheSpeedBrings) {
   const double scales =
       1 - report.idle_fraction + report.bubble_fraction + report.imbalance_fraction;
   EXPECT_LT(report.bottleneck_gain, scales / (2 - scales) - 0.02);
+}
+
+Prediction PredictedAsRecorded(const Profile& profile, const ScenarioDraft& scenario,
+                               SimulationOptionsDraft options = {}) {
+  ThroughputDraft draft{.scenarios = {scenario}, .options = std::move(options)};
+  draft.options.step_variation = StepSource::kAsRecorded;
+  return PredictThroughput(profile, *ResolveThroughput(profile, draft), NeverStop)->predictions[0];
+}
+
+// Transfers hide the reductions of a network whose last layer is large, which come out where
+// transfers are free.
+TEST(PipelinePredictionTest, TheGainOfTransfersIsWhatFreeOnesBring) {
+  ZooOptions options{.platform = {.bandwidth_bytes_per_second = 1e8}};
+  options.communication = ZooCommunication::kAllReduce;
+  const Profile profile = BuildZooProfile("resnet50", options).value();
+  ScenarioDraft scenario{.workers = 2,
+                         .pipeline = PipelineDraft{.stages = 4,
+                                                   .micro_batches = 8,
+                                                   .receives = PipelineReceives::kEager,
+                                                   .latency_seconds = 0}};
+  scenario.communication = AllReduceDraft{.latency_seconds = 0};
+  const Prediction slow = PredictedAsRecorded(profile, scenario);
+  ASSERT_EQ(slow.pipeline->bottleneck, PipelineBottleneck::kTransfers);
+  scenario.pipeline->bandwidth_bytes_per_second = 1e15;
+  const Prediction free = PredictedAsRecorded(profile, scenario);
+  EXPECT_NEAR(slow.pipeline->bottleneck_gain, free.steps_per_second / slow.steps_per_second - 1,
+              1e-3);
+  const double share = slow.pipeline->transfer_fraction;
+  EXPECT_LT(slow.pipeline->bottleneck_gain, share / (1 - share) - 0.5);
+}
+
+TEST(PipelinePredictionTest, SpeedUpOfUnlikeReplicasIsOverTheFastest) {
+  const Profile profile = Stages(4);
+  ScenarioDraft scenario{.workers = 2,
+                         .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 2}},
+                         .pipeline = PipelineDraft{.stages = 4, .micro_batches = 8}};
+  const Prediction both = PredictedAsRecorded(profile, scenario);
+  scenario.workers = 1;
+  scenario.worker_groups.erase(scenario.worker_groups.begin());
+  const Prediction fast = PredictedAsRecorded(profile, scenario);
+  EXPECT_NEAR(both.speedup, both.examples_per_second / fast.examples_per_second, 1e-9);
+  EXPECT_NEAR(fast.speedup, 1, 1e-9);
+}
+
+TEST(PipelinePredictionTest, ARateThatNobodyMeasuredIsWarnedOfInFirstStepsToo) {
+  const Prediction prediction =
+      PredictedAsRecorded(Stages(4), {.pipeline = PipelineDraft{.stages = 4, .micro_batches = 8}},
+                          {.horizon = Horizon::kFirstSteps, .horizon_steps = 5});
+  EXPECT_TRUE(prediction.at_half_the_rate.has_value());
+  EXPECT_TRUE(std::ranges::any_of(prediction.warnings, [](const Warning& warning) {
+    return warning.reason == Warning::Reason::kLinkRateNotMeasured;
+  }));
 }
 
 // Many replicas are few columns, each of which takes the draws of its slowest: the step is that of

@@ -234,6 +234,20 @@ TEST(ReplicationsTest, AWorkerWithoutTwoCompletionsInTheCountedTimeIsAnError) {
   EXPECT_EQ(runs.done(), 0);
 }
 
+// Nobody gave a number of steps but that of the first ones.
+TEST(ReplicationsTest, TooFewFirstStepsAreNamedAsSuch) {
+  JobBuilder job;
+  job.Compute(9000);
+  const Profile profile = job.Build();
+  Replications runs = Start(profile, {.workers = 2, .start_offsets_ns = {0, 10'000}},
+                            {.horizon = Horizon::kFirstSteps, .horizon_steps = 1});
+  const absl::Status status = runs.Run(0, NeverStop).status();
+  EXPECT_EQ(DetailsOf(status).reason, "SIMULATION_TOO_SHORT");
+  EXPECT_EQ(DetailsOf(status).metadata.at("horizon_steps"), "1");
+  EXPECT_EQ(std::string(status.message()),
+            "a worker ends fewer than two steps once all have started: horizon_steps 1 is too few");
+}
+
 // As a request without any option: a length and a number of runs that may grow.
 constexpr SimulationOptions kUnasked{.automatic_steps = true, .automatic_replications = true};
 

@@ -374,7 +374,8 @@ TEST(ThroughputTest, FirstStepsCountFromTheStart) {
           .predictions[0];
   EXPECT_DOUBLE_EQ(prediction.steps_per_second, 1e9 / 2200);
   EXPECT_FALSE(prediction.steady_state);
-  ASSERT_THAT(prediction.warnings, SizeIs(1));
+  ASSERT_THAT(prediction.warnings, SizeIs(2));
+  EXPECT_EQ(prediction.warnings[1].reason, Warning::Reason::kLinkRateNotMeasured);
   EXPECT_EQ(prediction.warnings[0].reason, Warning::Reason::kFiniteHorizon);
   EXPECT_THAT(prediction.warnings[0].message, HasSubstr("first 3 steps"));
   EXPECT_EQ(prediction.step_time.mean, 2200e-9);
@@ -394,6 +395,20 @@ TEST(ThroughputTest, FirstSecondsCountWhatEndsInThem) {
   EXPECT_NEAR(in_ns(4000, 2).steps_per_second, 2 / 4000e-9, 1);
   // Of the link down: two downloads, and of the next ones 100 bytes.
   EXPECT_NEAR(in_ns(4000, 2).utilization[2].fraction, 2100.0 / 4000, 1e-9);
+}
+
+// A step more in the counted time: more than the time in which links are in use could bring.
+TEST(ThroughputTest, GainsInFirstSecondsAreOfWholeSteps) {
+  JobBuilder job;
+  job.Upload(1000, {job.Compute(1000, {job.Download(1000)})});
+  const Prediction prediction =
+      Predicted(job.Build(),
+                {.options = {.horizon = Horizon::kFirstSeconds, .horizon_seconds = 10'000e-9}})
+          .predictions[0];
+  // Three steps of 3000 ns, and five of 2000.
+  ASSERT_TRUE(prediction.bottleneck_gain.has_value());
+  EXPECT_EQ(prediction.bottleneck_gain->change, WhatIf::kLinksTwiceAsFast);
+  EXPECT_NEAR(prediction.bottleneck_gain->gain, 5.0 / 3 - 1, 1e-9);
 }
 
 TEST(ThroughputTest, FirstSecondsInWhichNoStepEndsAreAnError) {

@@ -30,6 +30,15 @@ TEST(OutcomeTest, EveryMachineIsPaidForAsLongAsTheExamplesTake) {
   EXPECT_DOUBLE_EQ(*outcome.cost, 4 * 2 + 3 * 5);
 }
 
+TEST(OutcomeTest, RoundingMissesNothing) {
+  RecommendationQuery query = Query();
+  query.examples = 360'000;
+  query.deadline_seconds = 3600 * (1 - 1e-13);
+  EXPECT_TRUE(Weighing(query).OutcomeOf({4, 1}, kHundred).broken.empty());
+  query.deadline_seconds = 3600 * (1 - 1e-6);
+  EXPECT_EQ(Weighing(query).OutcomeOf({4, 1}, kHundred).broken.size(), 1U);
+}
+
 TEST(OutcomeTest, MissesAreSharesOfTheLimits) {
   RecommendationQuery query = Query();
   query.examples = 360'000;

@@ -133,6 +133,22 @@ TEST(WorkProgressTest, WhoGivesUpHearsWhatWasAskedAndHowLongItWouldTake) {
   EXPECT_EQ(details.metadata.at("expected_seconds"), "20");
 }
 
+TEST(WorkProgressTest, MoreThanWasExpectedTellsNothingOfWhatIsLeft) {
+  FakeClock clock;
+  const ExpectedWork work{.operations = 25e6};
+  const WorkProgress progress(work, clock, Remedy::kStartAJob);
+  work.simulated->Add(69'600'000);
+  clock.Advance(4'760'000'000);
+  const absl::Status told = progress.Explain(kLate);
+  EXPECT_THAT(Message(told), HasSubstr("late; some 25 million simulated operations were expected, "
+                                       "and 69.6 million were done in 4.76 s, so nothing tells how "
+                                       "many are left; allow more time, "));
+  const ErrorDetails details = DetailsOf(told);
+  EXPECT_EQ(details.metadata.at("expected_operations"), "25000000");
+  EXPECT_EQ(details.metadata.at("simulated_operations"), "69600000");
+  EXPECT_EQ(details.metadata.count("expected_seconds"), 0);
+}
+
 TEST(WorkProgressTest, PiecesTellWhileNoRunHasEnded) {
   FakeClock clock;
   WorkProgress progress({.operations = 100.0 * kStopCheckInterval}, clock, Remedy::kAskForLess);

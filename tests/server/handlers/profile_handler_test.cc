@@ -187,7 +187,7 @@ TEST_F(ProfileHandlerTest, AnImportOfTheWrongKindSaysWhatItLooksLikeAndWhatIsRea
   const absl::Status uploaded =
       handler_.Upload({.encoding = ProfileEncoding::kJson}, pytorch, NeverStop).status();
   EXPECT_THAT(std::string(uploaded.message()),
-              ::testing::HasSubstr("they look like a trace of PyTorch's profiler"));
+              ::testing::HasSubstr("; it looks like a trace of PyTorch's profiler; what can be "));
 }
 
 TEST_F(ProfileHandlerTest, ATakenIdIsRefusedUnlessItHoldsTheSame) {

@@ -147,6 +147,33 @@ TEST(RecordingReportTest, BucketsAreThoseOfTheProfileAndThoseOfTheDefaults) {
   EXPECT_EQ(by_default.rule.cap.most_bytes, 0);
 }
 
+// A hook that halves what is sent: caps are of gradients, so the buckets are the same.
+TEST(RecordingReportTest, CapsAreOfGradientsAndNotOfWhatIsSent) {
+  v1::Profile profile = Training();
+  for (const int64_t size : {3 << 20, 27 << 20}) profile.mutable_buckets()->add_sizes_bytes(size);
+  const AllReduceReport whole = ReportOf(profile);
+  profile.mutable_buckets()->clear_sizes_bytes();
+  for (v1::Operation& operation : *profile.mutable_operations())
+    operation.set_size_bytes(operation.size_bytes() / 16);
+  for (const int64_t size : {(3 << 20) / 16, (27 << 20) / 16})
+    profile.mutable_buckets()->add_sizes_bytes(size);
+  EXPECT_EQ(ReportOf(profile).default_buckets.size(), 1U);
+  profile.mutable_buckets()->set_sent_share(1.0 / 16);
+  const AllReduceReport sent = ReportOf(profile);
+  EXPECT_EQ(sent.rule.verdict, Verdict::kByDefault);
+  EXPECT_EQ(sent.rule.first.most_bytes, whole.rule.first.most_bytes);
+  EXPECT_EQ(sent.rule.cap.least_bytes, whole.rule.cap.least_bytes);
+  ASSERT_EQ(sent.default_buckets.size(), 2U);
+  EXPECT_EQ(sent.default_buckets[1].size_bytes, (27 << 20) / 16);
+}
+
+TEST(RecordingReportTest, HorovodsBuffersAreNoBuckets) {
+  v1::Profile profile = Training();
+  EXPECT_FALSE(ReportOf(profile).default_buckets.empty());
+  profile.set_framework("horovod");
+  EXPECT_TRUE(ReportOf(profile).default_buckets.empty());
+}
+
 TEST(RecordingReportTest, BucketsOfOtherLimitsComeWithThem) {
   v1::Profile profile = Training();
   profile.mutable_buckets()->mutable_rule()->set_first_bytes(5 << 20);
