@@ -78,28 +78,38 @@ def _rows(rows):
 
 
 def _command_line():
-    shared, text = {}, []
+    shared, commands, text = {}, [], []
     for words in _commands():
         sections = _sections(_help(words))
         usage = [line for row in sections[""] for line in row if line]
-        body, also = usage, []
+        body, also = usage, {}
         for name, rows in sections.items():
             if name in ("Positionals", "Options", "Subcommands", "Examples"):
                 rows = [row for row in rows if not re.match(r"  (-h,|--help)", row[0])]
                 body = [*body, "", name + ":", *_rows(rows)] if rows else body
             elif name:
-                also.append(name)
+                also[name] = [row[0].split()[0] for row in rows]
                 kept = shared.setdefault(name, {})
                 for row in rows:
                     kept.setdefault(row[0].split()[0], row)
+        commands.append((words, body, also))
+    for words, body, also in commands:
         text += [f"## stepcast {' '.join(words)}".rstrip(), "", "```text", *body, "```", ""]
         if also:
-            links = ", ".join(f"[{name}](#{_anchor(name)})" for name in also)
+            links = ", ".join(f"[{name}](#{_anchor(name)}){_but(shared[name], flags)}" for name, flags in also.items())
             text += [_wrapped(f"Also takes the flags of {links}."), ""]
     for name, rows in shared.items():
         text += [f"## {name}", "", "```text", *_rows(rows.values()), "```", ""]
     about = "Every command and flag, as `stepcast help --all COMMAND` prints them. Flags that several commands share stand at the end."
     return "\n".join([HEAD.rstrip(), "# Command line", "", _wrapped(about), "", *text]).rstrip("\n") + "\n"
+
+
+def _but(all_flags, flags):
+    """Which of a group's flags a command has, where that is not all of them."""
+    left_out = [flag for flag in all_flags if flag not in flags]
+    listed = flags if len(left_out) > len(flags) else left_out
+    words = " and ".join(f"`{flag}`" for flag in listed) if len(listed) < 3 else ", ".join(f"`{flag}`" for flag in listed)
+    return f" ({'only' if listed is flags else 'without'} {words})" if left_out else ""
 
 
 def _anchor(name):
