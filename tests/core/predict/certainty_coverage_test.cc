@@ -24,6 +24,8 @@ namespace {
 // A half-width that is narrow enough whatever the ideal.
 constexpr double kNarrow = 0.017;
 constexpr int kRecordings = testing::Repetitions(300);
+// Steps of what is the truth: recorded, and of each worker.
+constexpr int32_t kTruth = 50 * testing::Repetitions(60);
 
 // A sum of exponential ones has a gamma distribution whose shape is their number: of mean 1 and so
 // many per cent of deviation.
@@ -130,10 +132,10 @@ TEST_P(CertaintyCoverageTest, HoldsTheTruthAsOftenAsItSaysAndIsNotMuchWiderThanI
   int rows = 0;
   for (const Distribution& steps : kDistributions) {
     Random random({7});
-    const Profile long_recording = Recorded(one_step, steps, 3000, random);
+    const Profile long_recording = Recorded(one_step, steps, kTruth, random);
     for (const int32_t workers : job.workers) {
       const double truth = Predict(long_recording, job, workers,
-                                   {.steps_per_worker = 3000,
+                                   {.steps_per_worker = kTruth,
                                     .replications = 2,
                                     .step_variation = StepSource::kAsRecorded})
                                .examples_per_second;
