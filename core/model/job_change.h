@@ -88,8 +88,8 @@ struct HostShares {
   double host_alone = 0;      // what the host takes beside the step, over it
 };
 HostShares HostSharesOf(const Profile& profile);
-// How many times as fast a lone worker is whose device is so many times as fast: waits for a host
-// and for data stay.
+// The speed of a lone worker, over what it is, whose device is so many times as fast: waits for a
+// host and for data stay.
 double SpeedWithDevice(const Profile& profile, double device_speed);
 
 // The share of a byte of gradients that is sent, by a hook that compresses and by a change.

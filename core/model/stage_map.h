@@ -54,8 +54,8 @@ struct StageMap {
   static int32_t StageOf(const std::vector<int32_t>& first, int32_t link);
 };
 
-// As StageMap has it, of what the import of a pipeline's ranks makes (pipeline_ranks.cc): a forward
-// pass of each, by its number, and an optimizer of its own. Cost: linear.
+// The recorded ranks that StageMap has, of an imported pipeline's (pipeline_ranks.cc): each has a
+// forward pass, by its number, and an optimizer of its own. Cost: linear.
 int32_t RecordedRanksOf(const Profile& profile);
 
 // Adds a fault at `path` where the profile cannot be cut: it has parameter servers, says of no

@@ -229,8 +229,6 @@ std::optional<size_t> BottleneckSearch::Next() const {
 
 void BottleneckSearch::AddShort(size_t change, std::optional<double> gain) {
   Candidate& candidate = candidates_[change];
-  // What is faster slows nothing down: a run that says so shows another stretch of the job.
-  if (gain.has_value() && *gain < -kLeastGain) gain.reset();
   candidate.in_full = !gain.has_value();
   candidate.is_short = gain.has_value();
   if (gain.has_value()) candidate.gain = std::min(*gain, candidate.most);

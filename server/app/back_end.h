@@ -58,7 +58,7 @@ class OperationBackEnd {
   // wait. Idempotent.
   void Leave();
 
-  // What they compute here, and what waits for a thread.
+  // The operations that compute here, and those that wait for a thread.
   std::vector<JobListing> List() const { return jobs_.List(); }
 
  private:

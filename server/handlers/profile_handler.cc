@@ -65,7 +65,7 @@ absl::Status SayWhatItLooksLike(const absl::Status& malformed, const std::string
   ErrorDetails details = DetailsOf(malformed);
   if (details.faults.empty()) return malformed;
   std::string& description = details.faults.front().description;
-  // Who reads profiles may have said it already.
+  // The reader of profiles may have said it already.
   if (description.find("it looks like ") == std::string::npos)
     description.append("; they look like ").append(TextOf(kind));
   description.append("; ").append(kReadableFormats);
