@@ -296,6 +296,9 @@ double CollectiveTimes::Measured(Collective kind, int64_t bytes) const {
                                 [](const auto& a, const auto& b) { return a.first < b.first; });
   const auto lower = upper - 1;
   const double slope = (upper->second - lower->second) / (upper->first - lower->first);
+  // Beyond what was measured no more bytes take less time.
+  if (slope < 0 && at < lower->first) return std::exp(lower->second) * ratio;
+  if (slope < 0 && at > upper->first) return std::exp(upper->second) * ratio;
   return std::exp(lower->second + slope * (at - lower->first)) * ratio;
 }
 

@@ -284,6 +284,8 @@ class LayoutScale {
       if (faults.empty()) return Fault{"", std::string(scenario.status().message())};
       return std::move(faults.front());
     }
+    if (std::optional<Fault> fault = FaultOfNodes(asked, *scenario); fault.has_value())
+      return fault;
     const PipelinePlan plan = PlanPipeline(profile_, *scenario);
     weighed_.knows_memory = plan.knows_memory;
     int64_t most = 0;
@@ -305,6 +307,22 @@ class LayoutScale {
     candidate.memory_bytes = most;
     candidate.bound = std::max(candidate.bound, bound);
     return std::nullopt;
+  }
+
+  // Nodes hold whole replicas, so that a layout may need more of them than its devices fill.
+  std::optional<Fault> FaultOfNodes(const ScenarioDraft& asked, const Scenario& scenario) const {
+    if (!asked.cluster.has_value() || asked.pipeline->nodes_per_replica.has_value())
+      return std::nullopt;
+    const int64_t of_node = asked.cluster->workers_per_node.value_or(1);
+    const int64_t of_replica = scenario.DevicesPerWorker(profile_);
+    const int64_t devices = scenario.workers * of_replica;
+    const int64_t nodes = (devices - 1) / of_node + 1;
+    const int64_t needed = scenario.NodesOf(scenario.workers);
+    if (needed <= nodes) return std::nullopt;
+    return Fault{"workers",
+                 absl::StrCat(scenario.workers, " replicas of ", of_replica,
+                              " devices, of which nodes of ", of_node, " hold whole ones, need ",
+                              needed, " nodes, and ", devices, " devices are ", nodes)};
   }
 
   const char* AtLeast() const { return weighed_.knows_memory ? "" : "at least "; }

@@ -164,8 +164,9 @@ class AllReduceResolver {
     job_.fusion = horovod;
   }
 
-  // The buckets of the recorded job. A model that PyTorch trained alone had none, and gets the
-  // default ones of DistributedDataParallel, with which it would be trained by several workers.
+  // The buckets of the recorded job. A model that PyTorch trained alone had none, nor has one that
+  // was not recorded, and gets the default ones of DistributedDataParallel, with which it would be
+  // trained by several workers.
   void ResolveRecordedFusion() {
     const ProfileDraft& content = profile_.content();
     if (content.buckets.has_value()) {
@@ -174,8 +175,9 @@ class AllReduceResolver {
       } else {
         job_.fusion = *content.buckets;
       }
-    } else if (profile_.has_collectives() && content.framework == kPytorchFramework &&
-               !content.recording.has_value()) {
+    } else if (profile_.is_made() ||
+               (profile_.has_collectives() && content.framework == kPytorchFramework &&
+                !content.recording.has_value())) {
       job_.fusion = Buckets{};
     }
   }

@@ -59,6 +59,11 @@ class AssumptionTeller {
            "other, each whole.");
     }
     if (several_) TellOfSharing(job);
+    if (several_ && Assumes(Assumed::kNodeLinks)) {
+      Tell("cluster", "a node's link for each worker",
+           "Workers that share a node's link are not simulated with servers: each has all of it "
+           "here, and with equal shares of it fewer examples/s (worker_groups).");
+    }
     if (several_ && job.synchronization == Synchronization::kSummed) {
       Tell("parameter_servers.synchronization", "sums in no time",
            "Servers add up what the workers upload in the time that the profile has on them, which "
@@ -167,13 +172,27 @@ class AssumptionTeller {
           "No links were given, so collectives of other numbers of workers take the recorded times "
           "by the ratio of rings, whose rate and latency are fitted to those times alone.");
     }
+    if (Assumes(Assumed::kLinksUnused)) {
+      Tell("all_reduce.measured", "measured times alone",
+           "Collectives take the times of all_reduce.measured: rates and latencies of links, a "
+           "cluster's too, and the cost of adding have no part in them.");
+    }
+    TellOfFusion(job);
+  }
+
+  void TellOfFusion(const AllReduce& job) {
     const auto* const buckets = std::get_if<Buckets>(&job.fusion);
     if (Assumes(Assumed::kBuckets) && buckets != nullptr && *buckets == Buckets{}) {
       Tell("all_reduce.buckets",
            absl::StrCat(MebibytesText(buckets->first_bytes), ", then ",
                         MebibytesText(buckets->cap_bytes)),
-           "PyTorch recorded no buckets, so gradients are fused as DistributedDataParallel does by "
+           "No buckets were recorded, so gradients are fused as DistributedDataParallel does by "
            "default.");
+    }
+    if (Assumes(Assumed::kUnfused)) {
+      Tell("all_reduce.unfused", "gradients one by one",
+           "No buckets were recorded or given, so each gradient is reduced by itself; "
+           "DistributedDataParallel (buckets) and Horovod (horovod) fuse them.");
     }
   }
 

@@ -37,6 +37,10 @@ class PipelineResolver {
     pipeline_.nodes_per_replica = network.nodes_per_replica;
     ResolveCount("nodes_per_replica", draft_.nodes_per_replica, kMaxNodesPerReplica,
                  pipeline_.nodes_per_replica);
+    const int64_t devices = int64_t{pipeline_.layout.devices} * profile_.devices_per_worker();
+    faults_.AddIf(layout_is_sound_ && pipeline_.nodes_per_replica > devices,
+                  "pipeline.nodes_per_replica", pipeline_.nodes_per_replica, ", and a replica has ",
+                  devices, devices == 1 ? " device" : " devices");
     ResolveNetwork(network);
     const StageMap map = MapStages(profile_, "pipeline", faults_);
     faults_.AddIf(profile_.recorded_workers() > 1, "pipeline", "the profile is a recording of ",

@@ -85,7 +85,7 @@ Pipeline ResolvePipeline(const Profile& profile, const PipelineDraft& draft,
 std::vector<int32_t> FirstLinksOf(const Profile& profile, const StageMap& map,
                                   const Pipeline& pipeline);
 
-// The places of a pipeline's devices on the nodes of a cluster.
+// The places of the devices of replicas, pipelines or others, on the nodes of a cluster.
 
 // The devices of a replica fill nodes; a node with room for several replicas has whole ones.
 struct ReplicaPlacement {

@@ -43,7 +43,9 @@ TransferTimes TimesOf(const ProfileDraft& draft, const RecordedStep& step,
 
 // See Profile::knows_transfer_order.
 bool KnowsTransferOrder(const ProfileDraft& draft) {
-  if (draft.framework == kZooFramework || draft.framework == kLayersFramework) return false;
+  if (draft.framework == kZooFramework || draft.framework == kLayersFramework ||
+      draft.framework == kTimelineFramework)
+    return false;
   std::map<std::pair<Resource, int32_t>, std::vector<size_t>> connections;
   for (size_t i = 0; i < draft.operations.size(); ++i) {
     const Operation& operation = draft.operations[i];

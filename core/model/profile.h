@@ -323,6 +323,8 @@ inline constexpr std::string_view kPytorchFramework = "pytorch";
 inline constexpr std::string_view kHorovodFramework = "horovod";
 inline constexpr std::string_view kZooFramework = "model zoo";
 inline constexpr std::string_view kLayersFramework = "layer profile";
+// Its computations were recorded, its transfers have no times.
+inline constexpr std::string_view kTimelineFramework = "tensorflow timeline";
 
 struct AppliedChange;  // job_change.h
 

@@ -110,11 +110,16 @@ class ScenarioResolver {
     return false;
   }
 
-  // The devices of a pipeline's node have the network of a cluster's node in equal shares.
+  // Workers of several devices on the nodes of a cluster, whose network these have in equal shares:
+  // each is in a ring of its own.
   void PlaceOnNodes() {
-    if (!cluster_.has_value() || !draft_.pipeline.has_value()) return;
-    placement_ = PlaceReplicas(*draft_.pipeline, profile_.devices_per_worker(),
-                               cluster_->workers_per_node.value_or(1));
+    const bool has_replicas =
+        draft_.pipeline.has_value() || (MeetsInCollectives() && profile_.devices_per_worker() > 1);
+    if (!cluster_.has_value() || !has_replicas) return;
+    placement_ =
+        PlaceReplicas(draft_.pipeline.value_or(PipelineDraft{}), profile_.devices_per_worker(),
+                      cluster_->workers_per_node.value_or(1));
+    if (!draft_.pipeline.has_value()) scenario_.nodes_per_worker = placement_->nodes_per_replica;
     if (!draft_.bandwidth_bytes_per_second.has_value())
       scenario_.bandwidth_bytes_per_second /= placement_->rings_of_node;
   }
@@ -297,6 +302,9 @@ class ScenarioResolver {
     if (!draft_.pipeline.has_value() && RecordedRanksOf(profile_) > 0)
       scenario_.assumed.Add(Assumed::kOneDevice);
     if (asked == nullptr && !job.measured.empty()) scenario_.assumed.Add(Assumed::kRecordedTimes);
+    if (asked != nullptr && !job.measured.empty() && !draft_.pipeline.has_value() &&
+        HasFiguresOfLinks(*asked))
+      scenario_.assumed.Add(Assumed::kLinksUnused);
     scenario_.communication = std::move(job);
   }
 
@@ -320,6 +328,24 @@ class ScenarioResolver {
     if (std::holds_alternative<std::monostate>(asked.fusion) &&
         !profile_.content().buckets.has_value())
       assumed.Add(Assumed::kBuckets);
+    const auto is_gradient = [&](const Operation& each) {
+      return IsUploadedOrSummed(profile_, each);
+    };
+    if (assumed.Has(Assumed::kBuckets) && !draft_.pipeline.has_value() &&
+        std::holds_alternative<std::monostate>(job.fusion) && profile_.recording() == nullptr &&
+        std::ranges::count_if(profile_.operations(), is_gradient) > 1)
+      assumed.Add(Assumed::kUnfused);
+  }
+
+  // True if figures of links were given that differ from those that no collective needs.
+  bool HasFiguresOfLinks(const AllReduceDraft& asked) const {
+    const double rate = scenario_.bandwidth_bytes_per_second;
+    return cluster_.has_value() ||
+           asked.intra_node_bandwidth_bytes_per_second.value_or(rate) != rate ||
+           asked.intra_node_latency_seconds.value_or(0) != 0 ||
+           asked.reduction_seconds_per_byte.value_or(0) != 0 ||
+           std::ranges::any_of(draft_.worker_groups,
+                               [&](const WorkerGroup& group) { return RateOf(group) != rate; });
   }
 
   // Times that collectives took in a recording of several workers, and as many of them at once,
@@ -352,6 +378,8 @@ class ScenarioResolver {
         {.max_parameter_servers = limits_.max_parameter_servers, .max_turns = limits_.max_turns},
         faults_);
     AssumedValues& assumed = scenario_.assumed;
+    if (cluster_.has_value() && cluster_->workers_per_node.value_or(1) > 1)
+      assumed.Add(Assumed::kNodeLinks);
     if (!asked_.synchronization.has_value()) assumed.Add(Assumed::kSynchronization);
     if (!asked_.multiplexing.has_value() && profile_.platform().window_bytes == 0)
       assumed.Add(Assumed::kMultiplexing);
@@ -427,7 +455,7 @@ class ScenarioResolver {
   double left_of_links_ = 1;    // by other traffic
   bool workers_known_ = false;  // else nothing can be compared with their number
   std::optional<ClusterDraft> cluster_;
-  std::optional<ReplicaPlacement> placement_;  // of a pipeline on that cluster
+  std::optional<ReplicaPlacement> placement_;  // of workers of several devices on it
   FaultList faults_;
 };
 

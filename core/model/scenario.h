@@ -109,6 +109,9 @@ enum class Assumed : uint8_t {
   kOneDevice,        // computes what was recorded of a pipeline's stages
   kRecordedTimes,    // of collectives, which are those of the recorded workers
   kNoServerWork,     // in the place of what servers computed
+  kUnfused,          // gradients, of which there are several
+  kNodeLinks,        // for each of the workers of a node, with servers
+  kLinksUnused,      // by collectives, whose times were measured
 };
 
 // A set of them. All sets are equal: a scenario is the same whoever chose its values.
@@ -139,6 +142,7 @@ struct Scenario {
   std::optional<Pipeline> pipeline;        // with collectives only
   AssumedValues assumed;
   std::shared_ptr<const AppliedChange> change;  // the profile's
+  int32_t nodes_per_worker = 1;                 // whose devices lie on several; of no pipeline
 
   bool has_servers() const { return std::holds_alternative<ParameterServers>(communication); }
   // 0 where workers meet in collectives.
@@ -165,8 +169,8 @@ struct Scenario {
   int32_t workers_per_node() const { return has_servers() ? 1 : all_reduce().workers_per_node; }
   // Nodes that so many workers are on.
   int64_t NodesOf(int32_t count) const {
-    if (pipeline.has_value() && pipeline->nodes_per_replica > 1)
-      return int64_t{count} * pipeline->nodes_per_replica;
+    const int64_t nodes = pipeline.has_value() ? pipeline->nodes_per_replica : nodes_per_worker;
+    if (nodes > 1) return count * nodes;
     return (count - 1) / workers_per_node() + 1;
   }
   // By worker; empty: all compute as recorded.

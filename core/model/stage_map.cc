@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/numeric/int128.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -18,9 +20,16 @@ namespace stepcast {
 
 namespace {
 
-// The best of the prefixes so far: the cost of the slowest stage, or bytes at the cuts.
+// By links before: what they cost, or the cost of the slowest stage of the best cuts of them.
 using Row = std::vector<int64_t>;
 constexpr int64_t kImpossible = std::numeric_limits<int64_t>::max() / 2;
+// Bytes at the cuts, and how uneven the stages are: the sum of their squares.
+using CutLoad = std::pair<int64_t, absl::uint128>;
+
+absl::uint128 Square(int64_t cost) {
+  const absl::uint128 wide = static_cast<uint64_t>(cost);
+  return wide * wide;
+}
 
 Row PrefixCosts(const std::vector<ChainLink>& chain) {
   Row costs(chain.size() + 1);
@@ -49,18 +58,22 @@ int64_t SlowestStage(const Row& costs, size_t stages) {
 std::vector<size_t> CutIntoStages(const std::vector<ChainLink>& chain, size_t stages) {
   const Row costs = PrefixCosts(chain);
   const int64_t slowest = SlowestStage(costs, stages);
-  // By stages and links before: the fewest bytes where no stage takes more than that.
-  std::vector<Row> bytes(stages + 1, Row(costs.size(), kImpossible));
+  // By stages and links before, where no stage takes more than that.
+  using Loads = std::vector<CutLoad>;
+  std::vector<Loads> loads(stages + 1, Loads(costs.size(), CutLoad(kImpossible, 0)));
   std::vector<std::vector<size_t>> cut_of(stages + 1, std::vector<size_t>(costs.size()));
-  bytes[0][0] = 0;
+  loads[0][0] = CutLoad(0, 0);
   for (size_t stage = 1; stage <= stages; ++stage)
     for (size_t end = stage; end < costs.size(); ++end)
       for (size_t begin = end; begin-- > stage - 1;) {
-        if (costs[end] - costs[begin] > slowest) break;
+        const int64_t cost = costs[end] - costs[begin];
+        if (cost > slowest) break;
+        const CutLoad& before = loads[stage - 1][begin];
+        if (before.first == kImpossible) continue;
         const int64_t sent = begin == 0 ? 0 : chain[begin - 1].output_bytes;
-        if (bytes[stage - 1][begin] == kImpossible) continue;
-        if (bytes[stage - 1][begin] + sent > bytes[stage][end]) continue;
-        bytes[stage][end] = bytes[stage - 1][begin] + sent;
+        const CutLoad load(before.first + sent, before.second + Square(cost));
+        if (load > loads[stage][end]) continue;
+        loads[stage][end] = load;
         cut_of[stage][end] = begin;
       }
   std::vector<size_t> firsts(stages);

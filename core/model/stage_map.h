@@ -28,9 +28,10 @@ struct ChainLink {
 };
 
 // The first link of each stage, ascending; the first is 0. No cut into so many stages of one link
-// at least has a faster slowest stage; of those the one that sends the fewest bytes at its cuts,
-// and of those the one whose cuts are earliest, from the last one on. Exact, by dynamic programming
-// over the prefixes. Cost: O(stages x links^2). REQUIRES: 1 <= stages <= chain.size().
+// at least has a faster slowest stage; of those the one that sends the fewest bytes at its cuts, of
+// those the one with the most even stages (the least sum of their squares), and of those the one
+// whose cuts are earliest, from the last one on. Exact, by dynamic programming over the prefixes.
+// Cost: O(stages x links^2). REQUIRES: 1 <= stages <= chain.size().
 std::vector<size_t> CutIntoStages(const std::vector<ChainLink>& chain, size_t stages);
 
 enum class StageRole : uint8_t {
@@ -68,8 +69,8 @@ StageMap MapStages(const Profile& profile, const char* path, FaultList& faults);
 // REQUIRES: 0 < link < chain.size().
 int64_t BytesAtCut(const Profile& profile, const StageMap& map, int32_t link);
 
-// The first link of each of so many stages whose slowest is fastest (CutIntoStages).
-// REQUIRES: 1 <= stages <= chain.size().
+// The first link of each of so many stages whose slowest is fastest (CutIntoStages). Of a chain
+// that is too long for it, fewer than asked for. REQUIRES: 1 <= stages <= map.chain.size().
 std::vector<int32_t> BestCuts(const Profile& profile, const StageMap& map, int32_t stages);
 
 }  // namespace stepcast

@@ -188,9 +188,10 @@ void AddPipeline(const Pipeline& pipeline, Bytes& bytes) {
 }
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
-  const auto& [workers, bandwidth, communication, offsets, groups, pipeline, assumed, change] =
-      scenario;
+  const auto& [workers, bandwidth, communication, offsets, groups, pipeline, assumed, change,
+               nodes] = scenario;
   static_cast<void>(change);  // the profile's digest has it
+  static_cast<void>(nodes);   // they cost money, and no time
   bytes.Add(static_cast<bool>(pipeline));
   if (pipeline) AddPipeline(*pipeline, bytes);
   // Only these of what is assumed make a run more.

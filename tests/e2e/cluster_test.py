@@ -65,6 +65,16 @@ class ClusterTest(ServerTest):
             self.assertEqual(answer.scenario.bandwidth_bytes_per_second, 192e9)
             self.assertFalse(answer.scenario.HasField("cluster"))
 
+    def test_replicas_of_several_devices_share_the_network_of_their_node(self):
+        """Each device is in a ring of its own: eight of a node have an eighth of its network each."""
+        for devices, workers_of_node in ((8, 1), (4, 2)):
+            answer = self.predicted({**training(), "devices_per_worker": devices}, workers=16, cluster=DGX)
+            hop = 4.7e-6 + 10e6 / (16 * 192e9 / devices)
+            self.assertAlmostEqual(16 / answer.steps_per_second / (0.051 + 30 * hop), 1, delta=1e-6)
+            self.assertEqual(answer.scenario.all_reduce.workers_per_node, workers_of_node)
+            self.assertEqual(answer.scenario.bandwidth_bytes_per_second, 192e9 / devices)
+            self.assertEqual(answer.devices, 16 * devices)
+
     def test_the_scenarios_own_figures_go_before_the_clusters(self):
         answer = self.predicted(training(), workers=16, cluster=DGX, bandwidth_bytes_per_second=1e9, all_reduce={"latency_seconds": 1e-3})
         # Both all-reduces are longer than the computation beside them, and the second waits for the first.
@@ -76,6 +86,7 @@ class ClusterTest(ServerTest):
         self.assertEqual(answer.scenario.WhichOneof("communication"), "parameter_servers")
         plain = self.predicted(small(), workers=2, bandwidth_bytes_per_second=192e9)
         self.assertEqual(answer.examples_per_second, plain.examples_per_second)
+        self.assertIn(("cluster", "a node's link for each worker"), [(each.field.removeprefix("scenario."), each.value) for each in answer.assumptions])
 
     def test_other_traffic_takes_its_share_of_links_between_nodes(self):
         answer = self.predicted(training(), workers=16, cluster=DGX, bandwidth_bytes_per_second=4e9, other_traffic_fraction=0.75, all_reduce={"latency_seconds": 1e-3})

@@ -218,6 +218,7 @@ class KindOfJobTest(ServerTest):
         by_hand, told = self.predicted(gradients(framework=""), {}, workers=4)
         self.assertAlmostEqual(by_hand.steps_per_second * (0.030 + 6 * 0.00025 + 12 * 25e-6) / 4, 1, delta=1e-6)
         self.assertNotIn("scenario.all_reduce.buckets", told)
+        self.assertEqual(told["scenario.all_reduce.unfused"].value, "gradients one by one")
 
     def test_gradients_are_not_unfused_and_fused_at_once(self):
         for job in ({"unfused": {}, "buckets": {}}, {"horovod": {}, "groups": {}}, {"buckets": {}, "byte_scheduler": {}}):

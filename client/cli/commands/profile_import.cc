@@ -122,6 +122,8 @@ class ImportFlags {
       }
       return code;
     }
+    if (session.local && stores())
+      session.console.err << "hint: --local stores nothing; --save FILE keeps the profile\n";
     // JSON of a long recording takes many times the memory of the import.
     const std::string json = session.output == OutputFormat::kJson ? ToJson(*response) : "";
     const std::string saved = save_.empty() ? "" : ToJson(response->profile());

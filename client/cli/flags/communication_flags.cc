@@ -152,7 +152,9 @@ void ScenarioFlags::DeclareFusion(CLI::App& app, std::vector<CLI::Option*>& opti
                         ->excludes("--bucket-cap"));
   options.push_back(AddParsedOption(
       app, "--first-bucket", "BYTES",
-      "The limit of the first bucket (default 1MiB), of --bucket-cap", parse_bytes,
+      "The limit of the first bucket, of --bucket-cap (default 1MiB; since 2024 an explicit "
+      "bucket_cap_mb is that of the first bucket, too)",
+      parse_bytes,
       [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));
   options.push_back(AddParsedOption(
       app, "--horovod-fusion", "BYTES",

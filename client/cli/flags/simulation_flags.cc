@@ -31,12 +31,12 @@ void SimulationFlags::Declare(CLI::App& app) {
       [this](int32_t steps) { options_.set_warmup_steps(steps); })
       ->group(kSimulationGroup);
   DeclareReplications(app);
-  AddValueOption<double>(app, "--precision", "SHARE",
-                         "Stop when the interval's half-width is below this share of the value",
-                         [this](double share) { options_.set_relative_precision(share); })
+  AddParsedOption(app, "--precision", "SHARE",
+                  "Stop when the interval's half-width is below this share of the value",
+                  ParseShare, [this](double share) { options_.set_relative_precision(share); })
       ->group(kSimulationGroup);
-  AddValueOption<double>(app, "--confidence", "LEVEL", "Coverage of the intervals (default 0.95)",
-                         [this](double level) { options_.set_confidence_level(level); })
+  AddParsedOption(app, "--confidence", "LEVEL", "Coverage of the intervals (default 0.95)",
+                  ParseShare, [this](double level) { options_.set_confidence_level(level); })
       ->group(kSimulationGroup);
   app.add_flag_callback(
          "--as-recorded",
@@ -44,11 +44,11 @@ void SimulationFlags::Declare(CLI::App& app) {
          "Repeat the recorded steps, drawn at random, without the variation that they are a "
          "sample of")
       ->group(kSimulationGroup);
-  AddValueOption<double>(
+  AddParsedOption(
       app, "--model-error", "SHARE",
       "Mean absolute error of predictions of such jobs, for the interval of one run (default: as "
       "last measured)",
-      [this](double share) { options_.set_model_error_fraction(share); })
+      ParseShare, [this](double share) { options_.set_model_error_fraction(share); })
       ->group(kSimulationGroup);
   AddParsedOption(
       app, "--time-budget", "TIME", "Give the best answer reached by then: 500ms, 10s",
@@ -155,8 +155,8 @@ void RecommendFlags::DeclareConstraints(CLI::App& app) {
   AddValueOption<int32_t>(app, "--max-servers", "N",
                           "Choose among 1 to so many servers, too (default: only the scenario's)",
                           [&](int32_t servers) { constraints.set_max_parameter_servers(servers); });
-  AddValueOption<double>(app, "--min-efficiency", "SHARE", "Least scaling efficiency, 0 to 1",
-                         [&](double share) { constraints.set_min_scaling_efficiency(share); });
+  AddParsedOption(app, "--min-efficiency", "SHARE", "Least scaling efficiency, 0 to 1 or 90%",
+                  ParseShare, [&](double share) { constraints.set_min_scaling_efficiency(share); });
   AddParsedOption(
       app, "--deadline", "TIME", "The examples must be done within this: 30m, 8h; needs --examples",
       [](const std::string& text) { return ParseDuration(text); },

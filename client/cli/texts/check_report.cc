@@ -109,6 +109,12 @@ std::string ExplainedText(const server::ReplayReport& replay, std::vector<std::s
            absl::StrFormat("a cost of %.3g us a transfer would explain the rest of the step",
                            1e6 * replay.fitted_transfer_seconds));
   }
+  if (replay.fitted_transfer_seconds <= 0 && change < -kStepWorthExplaining) {
+    to_do.push_back(absl::StrFormat(
+        "look at the recording: in %.3g ms of its step nothing of the profile runs, which the "
+        "model leaves out, so that predictions are so much too fast",
+        1e3 * (replay.recorded_step_seconds - replay.replayed_step_seconds)));
+  }
   if (change > kStepWorthExplaining) {
     to_do.push_back(
         "look at the recording: it is faster than the model, so computations overlapped in it, or "
@@ -232,8 +238,11 @@ std::string AllReduceText(const server::AllReduceReport& report, std::vector<std
                         "for it for %.1f%% of a step, which no network makes shorter",
                         100 * shares.host));
   }
-  if (!has_buckets && !report.assumes_defaults &&
-      report.default_buckets.size() < report.buckets.size()) {
+  if (!has_buckets && report.default_buckets.empty() && report.buckets.size() > 1) {
+    Advise(to_do, "--horovod-cycle 1ms",
+           "so Horovod fuses by default what is ready, where the profile has gradients one by one");
+  } else if (!has_buckets && !report.assumes_defaults &&
+             report.default_buckets.size() < report.buckets.size()) {
     Advise(to_do, "--bucket-cap 25MiB",
            "so DistributedDataParallel sends these gradients, where the profile has no buckets");
   }

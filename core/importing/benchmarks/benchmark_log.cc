@@ -222,8 +222,11 @@ class BenchmarkLog {
     // A table is below all its ranks.
     if (std::exchange(ranks_have_table_, false)) {
       ranks_.clear();
+      hosts_.clear();
       last_rank_ = -1;
     }
+    const auto on = std::find(tokens.begin(), tokens.end(), "on");
+    if (tokens.end() - on > 1) ++hosts_[std::string(*(on + 1))];
     const bool has_group = tokens.size() > 3 && tokens[2] == "Group";
     ++ranks_[has_group ? std::string(tokens[3]) : ""][rank];
     last_rank_ = std::max(last_rank_, rank);
@@ -237,6 +240,7 @@ class BenchmarkLog {
       section.workers = std::max(section.workers, static_cast<int32_t>(ranks.size()));
       for (const auto& [rank, count] : ranks) jobs = std::max(jobs, count);
     }
+    for (const auto& [host, ranks] : hosts_) section.by_host.push_back(ranks);
     // The first lines of a group may be missing.
     if (ranks_.size() == 1) section.workers = std::max(section.workers, last_rank_ + 1);
     if (jobs == 1) return;
@@ -414,6 +418,7 @@ class BenchmarkLog {
   std::map<Collective, std::set<int32_t>> launched_;  // by commands whose test is to come
   int32_t test_launched_ = 0;                         // OSU's, of the test named last; 0: not told
   std::map<std::string, std::map<int32_t, int32_t>> ranks_;  // times listed, by group and rank
+  std::map<std::string, int32_t> hosts_;                     // ranks on each
   int32_t last_rank_ = -1;                                   // of all of them
   bool ranks_have_table_ = false;
   int32_t debug_ranks_ = 0;  // as NCCL_DEBUG's output says

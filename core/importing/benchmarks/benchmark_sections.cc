@@ -325,6 +325,7 @@ std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
         return section.test && section.test->kind != Collective::kUnspecified;
       });
   std::set<std::string> others;
+  std::set<std::string> places;
   bool is_any_read = false;
   for (const BenchmarkSection& section : sections) {
     if (section.test) {
@@ -342,12 +343,21 @@ std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     }
     is_any_read = true;
     Read(section, options, measured, faults);
+    if (!section.by_host.empty()) {
+      const int32_t most = *std::max_element(section.by_host.begin(), section.by_host.end());
+      const size_t hosts = section.by_host.size();
+      places.insert(absl::StrCat(
+          "Its ", section.workers, " ranks are on ",
+          hosts == 1 ? "one host" : absl::StrCat(hosts, " hosts, ", most, " at most on each"),
+          ": workers_per_node is ", most, "."));
+    }
     if (!section.not_run.empty()) {
       notes.push_back(absl::StrCat("Left out: ", section.not_run.size(),
                                    " sizes that the benchmark did not run (",
                                    absl::StrJoin(section.not_run, "; "), ")."));
     }
   }
+  notes.insert(notes.end(), places.begin(), places.end());
   if (!others.empty() && !is_any_read && faults.empty())
     faults.Add("kind", absl::StrCat("its tests are others: ", absl::StrJoin(others, ", ")));
   return std::move(measured).Take();

@@ -75,12 +75,13 @@ struct BenchmarkSection {
   std::vector<BenchmarkRow> rows;
   std::vector<Fault> faults;         // of its rows
   std::vector<std::string> not_run;  // rows of sizes that the benchmark left out itself
+  std::vector<int32_t> by_host;      // its ranks, where it says where they are
 };
 
 // The measurements of all sections that are of one of the four kinds. Faults name each other test,
 // a section whose kind or workers are not told or contradict its rates, and broken rows. Where
 // options ask for a kind, only sections of that kind are read, and those that do not say theirs.
-// Notes say which sizes of them did not run.
+// Notes say which sizes of them did not run, and on how many hosts they ran.
 std::vector<std::pair<std::string, MeasuredCollective>> MeasurementsOf(
     std::vector<BenchmarkSection> sections, const CollectiveBenchmarkOptions& options,
     FaultList& faults, std::vector<std::string>& notes);

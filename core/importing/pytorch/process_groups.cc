@@ -49,7 +49,7 @@ std::string DimensionOf(const TraceGroup& group) {
   return dimensions.size() == 1 ? dimensions.front() : "";
 }
 
-int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients) {
+ReplicaShape ShapeOfReplica(const PyTorchTrace& trace, int32_t gradients) {
   std::map<std::string, int64_t> dimensions;
   const TraceGroup none;
   const TraceGroup& reduced = gradients >= 0 ? trace.groups[static_cast<size_t>(gradients)] : none;
@@ -62,7 +62,7 @@ int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients) {
     if (const std::string dimension = DimensionOf(group); !dimension.empty())
       dimensions[dimension] = std::max(dimensions[dimension], group.size);
   }
-  if (dimensions.empty()) return 1;
+  if (dimensions.empty()) return {};
   // Gradients that contexts reduce, too, are those of fewer replicas.
   const bool has_contexts = HasAnyWord(WordsOf(reduced), {"cp", "context"});
   const int64_t contexts =
@@ -73,7 +73,7 @@ int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients) {
                                 kMaxDevicesPerWorker);
   if (reduced.size > 0 && job > reduced.size && job * contexts % reduced.size == 0)
     devices = std::min<int64_t>(job * contexts / reduced.size, kMaxDevicesPerWorker);
-  return devices;
+  return {.devices = devices, .reducing_contexts = contexts};
 }
 
 }  // namespace stepcast

@@ -680,8 +680,16 @@ void StepContentFinder::NoteOthers() {
     ++count;
     bytes += tensor.bytes();
   }
+  const auto [devices, contexts] = ShapeOfReplica(trace_, content.group);
+  if (contexts > 1) {
+    notes_.push_back(absl::StrCat(
+        "Gradients meet in the group ", NameOfGroup(content.group), ", in which each replica has ",
+        contexts,
+        " contexts. A prediction's all-reduces are among replicas, one member each: those "
+        "of W workers send 2(W-1)/W of their bytes, where the job's send 2(",
+        contexts, "W-1)/(", contexts, "W) of them, also with one worker."));
+  }
   for (const auto& [group, sum] : inner) {
-    const int64_t devices = DevicesOfReplica(trace_, content.group);
     notes_.push_back(absl::StrCat(
         "Found inside a worker: ", sum.first, " collective", sum.first == 1 ? "" : "s",
         " a step of ", sum.second, " bytes of the group ", NameOfGroup(group),

@@ -101,8 +101,12 @@ std::string DimensionOf(const TraceGroup& group);
 // By its description, as Megatron, DeepSpeed and torchtitan write it, a group inside a replica.
 bool IsInsideReplica(const TraceGroup& group);
 
-// The devices of a replica, told by the sizes of the groups that the trace has beside the one of
-// `gradients`; 1 where it has none.
-int64_t DevicesOfReplica(const PyTorchTrace& trace, int32_t gradients);
+struct ReplicaShape {
+  int64_t devices = 1;
+  int64_t reducing_contexts = 1;  // members that one replica has in a ring of gradients
+};
+
+// Told by the sizes of the groups that the trace has beside the one of `gradients`.
+ReplicaShape ShapeOfReplica(const PyTorchTrace& trace, int32_t gradients);
 
 }  // namespace stepcast

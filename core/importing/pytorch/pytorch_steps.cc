@@ -145,7 +145,7 @@ void TracedStepsFinder::FindGroup() {
   found_.group_size = has_inner ? 0 : trace_.world_size;
   for (const SentTensor& tensor : contents_.front().sent)
     found_.group_size = std::max<int64_t>(found_.group_size, tensor.group_size);
-  found_.devices_per_worker = DevicesOfReplica(trace_, contents_.front().group);
+  found_.devices_per_worker = ShapeOfReplica(trace_, contents_.front().group).devices;
 }
 
 // Nothing is known where a recorded tensor is too large for any device.

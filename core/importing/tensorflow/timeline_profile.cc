@@ -155,7 +155,7 @@ class TimelineImport {
     const RecordingOptions& recording = options_.recording;
     ProfileDraft draft{.display_name = recording.model,
                        .model = recording.model,
-                       .framework = "tensorflow",
+                       .framework = std::string(kTimelineFramework),
                        .batch_size = recording.batch_size};
     draft.platform = recording.platform;
     // ScheduleStep needs what a profile promises.

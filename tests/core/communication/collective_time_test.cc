@@ -304,6 +304,14 @@ TEST(MeasuredTimeTest, LinesAreStraightInLogarithmsAndGoOnBeyond) {
   EXPECT_NEAR(MeasuredSeconds(scenario, 10), 1e-4, 1e-12);
 }
 
+TEST(MeasuredTimeTest, BeyondThePointsNoMoreBytesTakeLessTime) {
+  const Scenario scenario = MeasuredBy(4, {{.workers = 4, .size_bytes = 1000, .seconds = 2e-3},
+                                           {.workers = 4, .size_bytes = 10'000, .seconds = 1e-3}});
+  EXPECT_NEAR(MeasuredSeconds(scenario, 100'000), 1e-3, 1e-12);
+  EXPECT_NEAR(MeasuredSeconds(scenario, 100), 2e-3, 1e-12);
+  EXPECT_LT(MeasuredSeconds(scenario, 3000), 2e-3);
+}
+
 TEST(MeasuredTimeTest, WhatWasNotMeasuredFollowsARingsRatio) {
   const Scenario four = MeasuredBy(4, {{.workers = 4, .size_bytes = 1000, .seconds = 3e-3}});
   EXPECT_NEAR(MeasuredSeconds(four, 2000), 6e-3, 1e-12);

@@ -214,6 +214,26 @@ TEST(DiagnosisTest, WithoutHostWaitsThereIsNoneForDataEither) {
   }
 }
 
+// One recorded step of four waits 40 ms for data, so of eight workers nearly always one does: that
+// is far more than the quarter of the mean step, and the prediction says so too.
+TEST(DiagnosisTest, RareWaitsForDataAreWorthWhatASlowestWorkerLoses) {
+  ProfileDraft draft = LoadingProfile(0).content();
+  const RecordedStep quick = draft.steps.front();
+  draft.steps = {quick, quick, quick, LoadingProfile(40).steps().front()};
+  draft.device_idle_fraction = 0.25;
+  const Profile profile = Profile::Create(std::move(draft)).value();
+  const DiagnosisQuery query =
+      QueryOf(profile, {.workers = 8, .communication = AllReduceDraft{.latency_seconds = 0}});
+  const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
+  const WhatIfAnswer* const host = Find(diagnosis, WhatIf::kNoHostWait);
+  ASSERT_NE(host, nullptr);
+  EXPECT_GT(host->ratio, 2);
+  const ThroughputQuery asked{.scenarios = {query.scenario}, .options = query.options};
+  const Prediction prediction = PredictThroughput(profile, asked, NeverStop).value().predictions[0];
+  EXPECT_EQ(prediction.bottleneck_gain->change, WhatIf::kNoHostWait);
+  EXPECT_NEAR((1 + prediction.bottleneck_gain->gain) / host->ratio, 1, 0.1);
+}
+
 TEST(DiagnosisTest, FindsBucketsThatNoCapBeatsAndNamesThem) {
   const Profile profile = AllReduceProfile();
   const DiagnosisQuery query =

@@ -143,6 +143,25 @@ TEST(RecordedCasesTest, CollectivesOfOtherGroupsAreInsideAWorker) {
   }
 }
 
+// Four replicas of two contexts: gradients meet in a ring of eight, and a note says so.
+TEST(RecordedCasesTest, ContextsThatReduceGradientsAreTold) {
+  const std::string text = absl::StrReplaceAll(Case("tensor_parallel_all_reduce/trace.json"),
+                                               {{"\"world_size\": 4", "\"world_size\": 8"},
+                                                {"\"Group size\": 4", "\"Group size\": 8"},
+                                                {"\"tp\"", "\"cp\""},
+                                                {"default_pg", "dp_cp"}});
+  const absl::StatusOr<ImportedProfile> imported = Import(text);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->profile.devices_per_worker(), 2);
+  EXPECT_THAT(
+      absl::StrJoin(imported->notes, "\n"),
+      HasSubstr("in which each replica has 2 contexts. A prediction's all-reduces are among "
+                "replicas, one member each: those of W workers send 2(W-1)/W of their "
+                "bytes, where the job's send 2(2W-1)/(2W) of them"));
+  EXPECT_THAT(absl::StrJoin(Import(Case("tensor_parallel_all_reduce/trace.json"))->notes, "\n"),
+              ::testing::Not(HasSubstr("contexts")));
+}
+
 TEST(RecordedCasesTest, TheGroupOfGradientsMayBeSaid) {
   const std::string text = Case("tensor_parallel_all_reduce/trace.json");
   const auto import = [&text](const std::string& group) {
@@ -700,6 +719,16 @@ TEST(RecordedCasesTest, JsonOfNcclTestsAsksForItsWorkersAlone) {
 std::string AllReduceLog() {
   const std::string both = Case("nccl_two_tests_in_one_log/all_reduce_then_all_gather.txt");
   return both.substr(0, both.find("# Collective test starting: all_gather_perf"));
+}
+
+TEST(RecordedCasesTest, HostsOfRanksAreTold) {
+  std::vector<std::string> notes;
+  ASSERT_TRUE(ReadCollectiveBenchmark(AllReduceLog(), {}, {}, &notes).ok());
+  EXPECT_THAT(notes, ElementsAre("Its 8 ranks are on 2 hosts, 4 at most on each: workers_per_node "
+                                 "is 4."));
+  const std::string alone = absl::StrReplaceAll(AllReduceLog(), {{"node1", "node0"}});
+  ASSERT_TRUE(ReadCollectiveBenchmark(alone, {}, {}, &notes).ok());
+  EXPECT_THAT(notes, ElementsAre("Its 8 ranks are on one host: workers_per_node is 8."));
 }
 
 TEST(RecordedCasesTest, MarksOfLaunchersAndColoursChangeNothing) {

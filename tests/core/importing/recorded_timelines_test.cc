@@ -75,6 +75,8 @@ TEST_P(TrainingTimelinesTest, AreImportedWithTheSizesOfTheirVariables) {
   // All rows of the operations' devices but the variables, their updates and the executor's own.
   EXPECT_EQ(count[Resource::kWorker], GetParam()[0] == 'G' ? 67 : 54);
   EXPECT_THAT(imported->notes, Contains(HasSubstr("6 variables of 0.90 MiB")));
+  // The times of its transfers are made.
+  EXPECT_FALSE(imported->profile.knows_transfer_order());
 }
 
 TEST_P(TrainingTimelinesTest, AreRefusedWithoutSizesAndNameTheVariables) {

@@ -71,6 +71,26 @@ std::optional<double> RateOf(const Profile& profile, const PipelinePredictor& pr
   return rate;
 }
 
+// Three devices leave two of a node of eight idle, so eight such replicas need a fourth node.
+TEST(LayoutSearchTest, NoLayoutNeedsMoreNodesThanItsDevicesFill) {
+  const Profile profile = Layers(12);
+  ScenarioDraft scenario{.cluster = ClusterDraft{.bandwidth_bytes_per_second = 2.5e10,
+                                                 .workers_per_node = 8,
+                                                 .intra_node_bandwidth_bytes_per_second = 1e11}};
+  const LayoutDraft draft{.scenario = scenario, .devices = 24, .micro_batches = 24};
+  const absl::StatusOr<LayoutAnswer> answer =
+      RecommendLayout(profile, ResolveLayouts(profile, draft).value(), NeverStop, InOrder(), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  for (const LayoutAnswer::Layout& ranked : answer->layouts)
+    EXPECT_LE(ranked.prediction.scenario.NodesOf(ranked.prediction.scenario.workers), 3);
+  EXPECT_TRUE(
+      std::any_of(answer->refused.begin(), answer->refused.end(), [](const RefusedLayout& refused) {
+        return refused.reason ==
+               "workers: 8 replicas of 3 devices, of which nodes of 8 hold whole ones, need 4 "
+               "nodes, and 24 devices are 3";
+      }));
+}
+
 TEST(LayoutSearchTest, NoLayoutThatIsPrunedIsFasterThanTheBest) {
   const Profile profile = Layers(12);
   const absl::StatusOr<LayoutQuery> query =

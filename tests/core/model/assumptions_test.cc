@@ -16,6 +16,7 @@ namespace stepcast::assumptions_test {
 namespace {
 
 using ::nlohmann::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -238,6 +239,24 @@ TEST(AssumptionsTest, OfCollectivesAreWhatMovesTheAnswerOfSoManyWorkers) {
   const AllReduceDraft measured{.measured = {{.workers = 2, .size_bytes = 10, .seconds = 1e-6}}};
   EXPECT_THAT(Told(Gradients(), {.workers = 4, .communication = measured}),
               ElementsAre("all_reduce.buckets=1 MiB, then 25 MiB"));
+}
+
+// Of nobody's framework; what was made of layers is fused as PyTorch's own.
+TEST(AssumptionsTest, GradientsThatGoOneByOneAreTold) {
+  ProfileDraft unknown = Gradients();
+  unknown.framework = "by hand";
+  const std::string told = "all_reduce.unfused=gradients one by one";
+  EXPECT_THAT(Told(unknown, {.workers = 4}), Contains(told));
+  EXPECT_THAT(Told(unknown, {.workers = 4, .communication = AllReduceDraft{.fusion = Unfused{}}}),
+              Not(Contains(told)));
+  ProfileDraft one = unknown;
+  one.operations.pop_back();
+  one.steps = {{.start_ns = {0, 10}, .end_ns = {10, 10}}};
+  EXPECT_THAT(Told(one, {.workers = 4}), Not(Contains(told)));
+  for (const std::string_view made : {kZooFramework, kLayersFramework}) {
+    unknown.framework = std::string(made);
+    EXPECT_THAT(Told(unknown, {.workers = 4}), Contains("all_reduce.buckets=1 MiB, then 25 MiB"));
+  }
 }
 
 TEST(AssumptionsTest, AreNotTakenForDifferencesOfScenarios) {

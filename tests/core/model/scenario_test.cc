@@ -499,6 +499,36 @@ TEST(ClusterTest, MeasuredTimesGoBeforeItsAlgorithm) {
                                                                 .seconds = 1e-3}}}});
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   EXPECT_EQ(scenario->all_reduce().algorithm, CollectiveAlgorithm::kMeasured);
+  EXPECT_TRUE(scenario->assumed.Has(Assumed::kLinksUnused));
+}
+
+// What measured times contain has no effect beside them, and that is told.
+TEST(ScenarioTest, LinksBesideMeasuredTimesAreToldToCountForNothing) {
+  const auto is_told = [](const std::function<void(ScenarioDraft&, AllReduceDraft&)>& change) {
+    ScenarioDraft draft{.workers = 2, .bandwidth_bytes_per_second = 1e9};
+    AllReduceDraft job{
+        .measured = {
+            {.kind = Collective::kAllReduce, .workers = 2, .size_bytes = 1000, .seconds = 1e-3}}};
+    change(draft, job);
+    draft.communication = job;
+    return ResolveScenario(Meeting(), draft).value().assumed.Has(Assumed::kLinksUnused);
+  };
+  EXPECT_FALSE(is_told([](auto&, auto&) {}));
+  EXPECT_TRUE(is_told([](auto&, AllReduceDraft& job) { job.reduction_seconds_per_byte = 1e-9; }));
+  EXPECT_TRUE(is_told([](auto&, AllReduceDraft& job) {
+    job.workers_per_node = 2;
+    job.intra_node_bandwidth_bytes_per_second = 2e9;
+  }));
+  EXPECT_TRUE(is_told([](ScenarioDraft& draft, auto&) {
+    draft.worker_groups = {{.count = 1}, {.count = 1, .bandwidth_bytes_per_second = 1e8}};
+  }));
+  // A reply's scenario has every field set, to what is in force.
+  EXPECT_FALSE(is_told([](ScenarioDraft& draft, AllReduceDraft& job) {
+    job.reduction_seconds_per_byte = 0;
+    job.intra_node_bandwidth_bytes_per_second = 1e9;
+    job.intra_node_latency_seconds = 0;
+    draft.worker_groups = {{.count = 2, .bandwidth_bytes_per_second = 1e9}};
+  }));
 }
 
 TEST(ClusterTest, OfAJobWithParameterServersTheBandwidthCountsAndTheKindStays) {
@@ -510,6 +540,9 @@ TEST(ClusterTest, OfAJobWithParameterServersTheBandwidthCountsAndTheKindStays) {
       ResolveScenario(Recorded(), {.workers = 9, .bandwidth_bytes_per_second = 2e11});
   ASSERT_TRUE(plain.ok());
   EXPECT_EQ(*scenario, *plain);
+  // Workers of a node share its link, and each has all of it.
+  EXPECT_TRUE(scenario->assumed.Has(Assumed::kNodeLinks));
+  EXPECT_FALSE(plain->assumed.Has(Assumed::kNodeLinks));
 }
 
 TEST(ClusterTest, WhatIsWrongWithItIsSaidOfIt) {
@@ -614,6 +647,47 @@ TEST(PipelineScenarioTest, DevicesOfANodeShareItsNetwork) {
     draft.bandwidth_bytes_per_second = 3e8;
     EXPECT_EQ(ResolvePipelined(profile, draft)->bandwidth_bytes_per_second, 3e8);
   }
+}
+
+// As a pipeline of one stage: each of a replica's devices is in a ring of its own.
+TEST(ScenarioTest, WorkersOfSeveralDevicesFillNodesToo) {
+  struct Case {
+    int32_t devices_per_worker;
+    double of_ring;
+    int32_t workers_of_node;
+    int64_t nodes_of_eight;
+  };
+  const ClusterDraft cluster{.bandwidth_bytes_per_second = 8e9,
+                             .workers_per_node = 4,
+                             .intra_node_bandwidth_bytes_per_second = 1e11};
+  for (const Case& one : {Case{1, 8e9, 4, 2}, Case{2, 4e9, 2, 4}, Case{3, 8e9 / 3, 1, 8},
+                          Case{4, 2e9, 1, 8}, Case{8, 2e9, 1, 16}}) {
+    SCOPED_TRACE(one.devices_per_worker);
+    const Profile profile = Layers(one.devices_per_worker);
+    const Scenario scenario = ResolveScenario(profile, {.workers = 8, .cluster = cluster}).value();
+    EXPECT_DOUBLE_EQ(scenario.bandwidth_bytes_per_second, one.of_ring);
+    EXPECT_EQ(scenario.workers_per_node(), one.workers_of_node);
+    EXPECT_EQ(scenario.NodesOf(8), one.nodes_of_eight);
+    const Scenario pipelined =
+        ResolveScenario(profile,
+                        {.workers = 8,
+                         .cluster = cluster,
+                         .pipeline = PipelineDraft{.stages = 1, .micro_batches = 1}},
+                        {.pipelines = true})
+            .value();
+    EXPECT_EQ(pipelined.bandwidth_bytes_per_second, scenario.bandwidth_bytes_per_second);
+    EXPECT_EQ(pipelined.workers_per_node(), scenario.workers_per_node());
+    EXPECT_EQ(pipelined.NodesOf(8), scenario.NodesOf(8));
+  }
+}
+
+TEST(PipelineScenarioTest, AReplicaLiesOnNoMoreNodesThanItHasDevices) {
+  const auto resolved = [](int32_t nodes) {
+    return ResolvePipelined(Layers(2),
+                            {.pipeline = PipelineDraft{.stages = 2, .nodes_per_replica = nodes}});
+  };
+  EXPECT_TRUE(resolved(4).ok());
+  EXPECT_THAT(Paths(resolved(5).status()), ElementsAre("pipeline.nodes_per_replica"));
 }
 
 TEST(PipelineScenarioTest, GradientsAreFusedAsAskedForElseAsRecorded) {

@@ -263,6 +263,23 @@ TEST(CheckReportTest, GradientsWithoutBucketsComeWithTheFlagForThem) {
   EXPECT_THAT(assumed, HasSubstr("\nbuckets: none, 2 all-reduces of 7.000 MiB, which predictions "
                                  "send in DistributedDataParallel's default ones\n"));
   EXPECT_THAT(assumed, Not(HasSubstr("--bucket-cap")));
+  // Horovod's have no buckets by default, but cycles.
+  report.all_reduce->assumes_defaults = false;
+  report.all_reduce->default_buckets.clear();
+  const std::string of_horovod = CheckSummary(report);
+  EXPECT_THAT(of_horovod, HasSubstr("to do: give predict and the others --horovod-cycle 1ms: so "));
+  EXPECT_THAT(of_horovod, Not(HasSubstr("--bucket-cap")));
+}
+
+// What no operation fills is not in the model, and no cost of transfers explains it.
+TEST(CheckReportTest, AStepThatIsLongerThanTheModelIsLookedAt) {
+  server::RecordingReport report = OfCollectives();
+  report.replay = {.recorded_step_seconds = 0.075, .replayed_step_seconds = 0.045};
+  const std::string text = CheckSummary(report);
+  EXPECT_THAT(text, HasSubstr("to do: look at the recording: in 30 ms of its step nothing"));
+  EXPECT_THAT(text, Not(HasSubstr("to do: nothing")));
+  report.replay.fitted_transfer_seconds = 0.01;
+  EXPECT_THAT(CheckSummary(report), Not(HasSubstr("look at the recording")));
 }
 
 TEST(CheckReportTest, OfManyBucketsTheFirstAreListed) {
