@@ -233,6 +233,8 @@ TEST_F(ScenarioKindTest, WhatWasAssumedIsOneLineForAllRows) {
                         "(--latency), buckets of 1 MiB, then 25 MiB (--bucket-cap)\n"));
   const Outcome alone = Run({"predict", collectives_, "--workers", "1", "--steps", "20"});
   EXPECT_THAT(alone.out, Not(HasSubstr("assumed:")));
+  const Outcome nodes = Run({"predict", servers_, "--workers", "2", "--cluster", "dgx-a100"});
+  EXPECT_THAT(nodes.out, HasSubstr("a node's link for each worker (--worker-group)"));
   const Outcome none =
       Predict(collectives_, {"--algorithm", "tree", "--latency", "0", "--bucket-cap", "none"});
   EXPECT_TRUE(Json::parse(none.out)["predictions"][0].value("assumptions", Json()).empty())
