@@ -185,7 +185,7 @@ BottleneckSearch::BottleneckSearch(const Profile& profile, const JobChanges& cha
   for (const WhatIf change : kChangesOfOneResource) {
     Changed changed = changes.By(change, base.scenario);
     if (!changed.scenario.has_value()) continue;
-    // Of another recording the slowest worker's step may lose more than the mean one does.
+    // The slowest worker's step may lose more by another recording than the mean one does.
     const bool has_bound = is_bounded && changed.profile == nullptr;
     const double most = GainOf(has_bound ? bounds.Of(change, *changed.scenario) : kUnbounded);
     candidates_.push_back({.change = change,

@@ -240,9 +240,14 @@ class BenchmarkLog {
       section.workers = std::max(section.workers, static_cast<int32_t>(ranks.size()));
       for (const auto& [rank, count] : ranks) jobs = std::max(jobs, count);
     }
-    for (const auto& [host, ranks] : hosts_) section.by_host.push_back(ranks);
     // The first lines of a group may be missing.
     if (ranks_.size() == 1) section.workers = std::max(section.workers, last_rank_ + 1);
+    int64_t placed = 0;
+    for (const auto& [host, ranks] : hosts_) {
+      placed += ranks;
+      section.by_host.push_back(ranks);
+    }
+    if (placed != section.workers) section.by_host.clear();
     if (jobs == 1) return;
     AddFault(absl::StrCat("its ranks are listed ", jobs, " times, as in the mixed output of ", jobs,
                           section.workers == 1

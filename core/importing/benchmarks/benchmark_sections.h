@@ -75,7 +75,7 @@ struct BenchmarkSection {
   std::vector<BenchmarkRow> rows;
   std::vector<Fault> faults;         // of its rows
   std::vector<std::string> not_run;  // rows of sizes that the benchmark left out itself
-  std::vector<int32_t> by_host;      // its ranks, where it says where they are
+  std::vector<int32_t> by_host;      // its ranks, where each says its host
 };
 
 // The measurements of all sections that are of one of the four kinds. Faults name each other test,

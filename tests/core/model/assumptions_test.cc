@@ -241,7 +241,7 @@ TEST(AssumptionsTest, OfCollectivesAreWhatMovesTheAnswerOfSoManyWorkers) {
               ElementsAre("all_reduce.buckets=1 MiB, then 25 MiB"));
 }
 
-// Of nobody's framework; what was made of layers is fused as PyTorch's own.
+// Gradients of nobody's framework; those that were made of layers are fused as PyTorch's own.
 TEST(AssumptionsTest, GradientsThatGoOneByOneAreTold) {
   ProfileDraft unknown = Gradients();
   unknown.framework = "by hand";

@@ -502,7 +502,7 @@ TEST(ClusterTest, MeasuredTimesGoBeforeItsAlgorithm) {
   EXPECT_TRUE(scenario->assumed.Has(Assumed::kLinksUnused));
 }
 
-// What measured times contain has no effect beside them, and that is told.
+// Figures that measured times contain have no effect beside them, and that is told.
 TEST(ScenarioTest, LinksBesideMeasuredTimesAreToldToCountForNothing) {
   const auto is_told = [](const std::function<void(ScenarioDraft&, AllReduceDraft&)>& change) {
     ScenarioDraft draft{.workers = 2, .bandwidth_bytes_per_second = 1e9};
@@ -649,7 +649,8 @@ TEST(PipelineScenarioTest, DevicesOfANodeShareItsNetwork) {
   }
 }
 
-// As a pipeline of one stage: each of a replica's devices is in a ring of its own.
+// Replicas of several devices are placed as a pipeline of one stage: each device is in a ring of
+// its own.
 TEST(ScenarioTest, WorkersOfSeveralDevicesFillNodesToo) {
   struct Case {
     int32_t devices_per_worker;

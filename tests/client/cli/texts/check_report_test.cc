@@ -271,7 +271,7 @@ TEST(CheckReportTest, GradientsWithoutBucketsComeWithTheFlagForThem) {
   EXPECT_THAT(of_horovod, Not(HasSubstr("--bucket-cap")));
 }
 
-// What no operation fills is not in the model, and no cost of transfers explains it.
+// Time that no operation fills is not in the model, and no cost of transfers explains it.
 TEST(CheckReportTest, AStepThatIsLongerThanTheModelIsLookedAt) {
   server::RecordingReport report = OfCollectives();
   report.replay = {.recorded_step_seconds = 0.075, .replayed_step_seconds = 0.045};
