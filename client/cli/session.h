@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "client/cli/flags/flag_names.h"
+#include "client/cli/texts/flag_names.h"
 
 #include "stepcast/client.h"
 

@@ -13,6 +13,7 @@
 #include "core/advise/method_trials.h"
 #include "core/base/error.h"
 #include "core/base/index.h"
+#include "core/model/all_reduce.h"
 #include "core/predict/point_set.h"
 
 namespace stepcast {
@@ -340,6 +341,14 @@ class StrategyAdviser {
       }
       tensors.partitions = group.partitions;
     }
+    const bool joins = std::ranges::any_of(
+        strategy.tensors, [](const FusedTensors& group) { return group.gradients.size() > 1; });
+    if (!joins || WhyNoOtherBuckets(asked_).empty()) return;
+    answer_.warnings.push_back(
+        {.reason = Warning::Reason::kGradientsNotKnown,
+         .message = "what goes together are whole recorded buckets, of whose gradients the "
+                    "recording says nothing (record_shapes=True would): a larger bucket_cap_mb "
+                    "comes near to it"});
   }
 
   const Profile& asked_;

@@ -40,6 +40,7 @@ class ScenarioResolver {
     scenario_.bandwidth_bytes_per_second = draft_.bandwidth_bytes_per_second.value_or(
         cluster_.has_value() ? cluster_->bandwidth_bytes_per_second
                              : profile_.platform().bandwidth_bytes_per_second);
+    ResolveNodes();
     PlaceOnNodes();
     CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
     ResolveOtherTraffic();
@@ -110,15 +111,36 @@ class ScenarioResolver {
     return false;
   }
 
+  void ResolveNodes() {
+    if (!draft_.nodes_per_worker.has_value()) return;
+    const int32_t nodes = *draft_.nodes_per_worker;
+    const int32_t devices = profile_.devices_per_worker();
+    if (draft_.pipeline.has_value()) {
+      faults_.Add("nodes_per_worker",
+                  "given beside a pipeline, whose own nodes_per_replica says it");
+    } else if (!MeetsInCollectives()) {
+      faults_.Add("nodes_per_worker",
+                  "belongs to collectives, and workers meet at parameter servers: leave it out, or "
+                  "ask about a job with collectives (--all-reduce; in a request, all_reduce)");
+    } else if (nodes < 1 || nodes > devices) {
+      faults_.Add("nodes_per_worker",
+                  absl::StrCat(nodes, " is not from 1 to the ", devices,
+                               devices == 1 ? " device" : " devices", " of a worker"));
+    } else {
+      scenario_.nodes_per_worker = nodes;
+    }
+  }
+
   // Workers of several devices on the nodes of a cluster, whose network these have in equal shares:
   // each is in a ring of its own.
   void PlaceOnNodes() {
     const bool has_replicas =
         draft_.pipeline.has_value() || (MeetsInCollectives() && profile_.devices_per_worker() > 1);
     if (!cluster_.has_value() || !has_replicas) return;
+    const PipelineDraft asked =
+        draft_.pipeline.value_or(PipelineDraft{.nodes_per_replica = scenario_.nodes_per_worker});
     placement_ =
-        PlaceReplicas(draft_.pipeline.value_or(PipelineDraft{}), profile_.devices_per_worker(),
-                      cluster_->workers_per_node.value_or(1));
+        PlaceReplicas(asked, profile_.devices_per_worker(), cluster_->workers_per_node.value_or(1));
     if (!draft_.pipeline.has_value()) scenario_.nodes_per_worker = placement_->nodes_per_replica;
     if (!draft_.bandwidth_bytes_per_second.has_value())
       scenario_.bandwidth_bytes_per_second /= placement_->rings_of_node;
@@ -298,6 +320,9 @@ class ScenarioResolver {
         " given, and collectives take measured times, which had whatever traffic there was: "
         "leave it out, or give a bandwidth in place of measured times");
     CheckLinksInsideNodes(draft, job);
+    faults_.AddIf(scenario_.nodes_per_worker > 1 && job.workers_per_node > 1, "nodes_per_worker",
+                  scenario_.nodes_per_worker, ", and all_reduce.workers_per_node is ",
+                  job.workers_per_node, ": which of both?");
     AssumeOfCollectives(draft, job);
     if (!draft_.pipeline.has_value() && RecordedRanksOf(profile_) > 0)
       scenario_.assumed.Add(Assumed::kOneDevice);

@@ -59,6 +59,7 @@ struct ScenarioDraft {
   std::optional<double> bandwidth_bytes_per_second;
   std::optional<double> other_traffic_fraction;  // of every link between nodes
   std::optional<ClusterDraft> cluster;
+  std::optional<int32_t> nodes_per_worker;
   CommunicationDraft communication;
   std::vector<int64_t> start_offsets_ns;
   std::vector<WorkerGroup> worker_groups;

@@ -94,6 +94,7 @@ struct Warning {
     kKeptBytesNotKnown,     // so memory is a lower bound
     kRestBelowZero,         // of the line through measured runs, which goes through zero instead
     kPrecisionNotReached,   // with as many runs as were allowed
+    kGradientsNotKnown,     // of recorded buckets that a strategy sends together
   };
 
   Reason reason = Reason::kNotSteady;

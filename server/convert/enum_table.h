@@ -178,7 +178,7 @@ inline constexpr EnumTable<v1::ParameterServers::TransferOrder, TransferOrder, 7
      {v1::ParameterServers::TIC, TransferOrder::kTic},
      {v1::ParameterServers::TAC, TransferOrder::kTac},
      {v1::ParameterServers::EXPLICIT, TransferOrder::kExplicit}}};
-inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 11> kWarningReasons{
+inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 12> kWarningReasons{
     {{v1::Warning::NOT_STEADY, Warning::Reason::kNotSteady},
      {v1::Warning::TWO_REGIMES, Warning::Reason::kTwoRegimes},
      {v1::Warning::NOTHING_RANDOM, Warning::Reason::kNothingRandom},
@@ -189,7 +189,8 @@ inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 11> kWarningRea
      {v1::Warning::LINK_SHARING_MATTERS, Warning::Reason::kLinkSharingMatters},
      {v1::Warning::KEPT_BYTES_NOT_KNOWN, Warning::Reason::kKeptBytesNotKnown},
      {v1::Warning::REST_BELOW_ZERO, Warning::Reason::kRestBelowZero},
-     {v1::Warning::PRECISION_NOT_REACHED, Warning::Reason::kPrecisionNotReached}}};
+     {v1::Warning::PRECISION_NOT_REACHED, Warning::Reason::kPrecisionNotReached},
+     {v1::Warning::GRADIENTS_NOT_KNOWN, Warning::Reason::kGradientsNotKnown}}};
 inline constexpr EnumTable<v1::SimulationOptions::Start, Start, 2> kStarts{
     {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous},
      {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};

@@ -251,6 +251,7 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
   draft.bandwidth_is_measured = wire.bandwidth_is_measured();
   if (wire.has_other_traffic_fraction())
     draft.other_traffic_fraction = wire.other_traffic_fraction();
+  if (wire.has_nodes_per_worker()) draft.nodes_per_worker = wire.nodes_per_worker();
   if (wire.has_cluster())
     draft.cluster = ClusterFromWire(wire.cluster(), path + ".cluster", faults);
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};
@@ -273,6 +274,7 @@ v1::Scenario ToWire(const Scenario& scenario) {
   wire.mutable_start_offsets_ns()->Add(scenario.start_offsets_ns.begin(),
                                        scenario.start_offsets_ns.end());
   if (scenario.pipeline.has_value()) *wire.mutable_pipeline() = ToWire(*scenario.pipeline);
+  if (scenario.nodes_per_worker > 1) wire.set_nodes_per_worker(scenario.nodes_per_worker);
   for (const WorkerGroup& group : scenario.worker_groups)
     *wire.add_worker_groups() = GroupToWire(group);
   return wire;

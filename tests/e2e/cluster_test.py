@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 from all_reduce_test import training
-from contract import details_of, from_json, grpc, prediction
+from contract import details_of, from_json, grpc, json_format, prediction, recommendation_pb2
 from sample import small
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
@@ -74,6 +74,28 @@ class ClusterTest(ServerTest):
             self.assertEqual(answer.scenario.all_reduce.workers_per_node, workers_of_node)
             self.assertEqual(answer.scenario.bandwidth_bytes_per_second, 192e9 / devices)
             self.assertEqual(answer.devices, 16 * devices)
+            self.assertFalse(answer.scenario.HasField("nodes_per_worker"))
+
+    def test_a_replys_scenario_has_the_nodes_of_its_replicas(self):
+        """Replicas of 16 devices fill two nodes of 8 each, and cost as much when the reply's scenario, which has no cluster, is asked about."""
+        request = {
+            "inline_profile": {**training(), "devices_per_worker": 16},
+            "scenario": {"cluster": DGX},
+            "constraints": {"max_workers": 2, "examples": 1000},
+            "prices": {"node_hour": 30},
+        }
+
+        def recommended():
+            reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+            return reply.frontier[1], reply.frontier_outcomes[1].cost
+
+        two, cost = recommended()
+        self.assertEqual(two.scenario.nodes_per_worker, 2)
+        self.assertAlmostEqual(cost, 1000 / two.examples_per_second / 3600 * 2 * 2 * 30, delta=1e-9)
+        request["scenario"] = json_format.MessageToDict(two.scenario, preserving_proto_field_name=True)
+        del request["scenario"]["workers"]
+        again, cost_again = recommended()
+        self.assertEqual((again.examples_per_second, cost_again), (two.examples_per_second, cost))
 
     def test_the_scenarios_own_figures_go_before_the_clusters(self):
         answer = self.predicted(training(), workers=16, cluster=DGX, bandwidth_bytes_per_second=1e9, all_reduce={"latency_seconds": 1e-3})

@@ -15,6 +15,7 @@
 #include "client/cli/flags/quantity.h"
 #include "client/cli/flags/simulation_flags.h"
 #include "client/cli/texts/answer_texts.h"
+#include "client/cli/texts/flag_names.h"
 #include "client/cli/texts/prediction_table.h"
 #include "client/cli/texts/table.h"
 
@@ -217,7 +218,7 @@ std::string AllocationText(const v1::AllocateWorkersResponse& response) {
          absl::StrSplit(AssumptionsText(job.assumptions()), '\n', absl::SkipEmpty()))
       absl::StrAppend(&warnings, job.id(), ": ", told, "\n");
     for (const v1::Warning& warning : job.warnings())
-      absl::StrAppend(&warnings, "warning (", job.id(), "): ", warning.message(), "\n");
+      absl::StrAppend(&warnings, "warning (", job.id(), "): ", WithFlags(warning.message()), "\n");
     if (job.has_error())
       absl::StrAppend(&errors, "error (", job.id(), "): ", job.error().message(), "\n");
   }

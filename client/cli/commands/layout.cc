@@ -120,8 +120,7 @@ std::string LayoutText(const v1::RecommendLayoutResponse& reply) {
                told.end());
   }
   text += AssumptionsText(predictions);
-  for (const v1::Warning& warning : reply.warnings())
-    absl::StrAppend(&text, "warning: ", warning.message(), "\n");
+  text += WarningsText(reply.warnings());
   return text;
 }
 

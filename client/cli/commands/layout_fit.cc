@@ -21,6 +21,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/input_files.h"
 #include "client/cli/texts/json_text.h"
+#include "client/cli/texts/prediction_table.h"
 #include "client/cli/texts/table.h"
 
 #include "stepcast/error_details.h"
@@ -221,8 +222,7 @@ std::string FitRunsText(const v1::FitRunsRequest& request, const v1::FitRunsResp
     linear.push_back(std::fabs(run.linear_relative_error()));
   }
   absl::StrAppend(&text, table.Text());
-  for (const v1::Warning& warning : reply.warnings())
-    absl::StrAppend(&text, "warning: ", warning.message(), "\n");
+  text += WarningsText(reply.warnings());
   if (fitted.size() == 1)
     absl::StrAppend(&text, "assumed: no rest, which runs that are all as long do not tell\n");
   if (errors.empty()) return text;

@@ -287,8 +287,7 @@ std::string StrategyText(const v1::OptimizeJobResponse& response) {
                   search.partial_replays(), " of one tensor\n");
   if (response.has_memory()) absl::StrAppend(&text, MemoryText(response.memory()));
   text += AssumptionsText(response.as_recorded().assumptions());
-  for (const v1::Warning& warning : response.warnings())
-    absl::StrAppend(&text, "warning: ", warning.message(), "\n");
+  text += WarningsText(response.warnings());
   return text;
 }
 

@@ -301,8 +301,7 @@ std::string OrderText(const v1::OptimizeOrderResponse& response, size_t transfer
   std::string text = MethodsText(response) + BoundsText(response) +
                      CloseCallText(response.probability_best(), response.expected_loss()) +
                      UnmeasuredText(response) + AssumptionsText(response.assumptions());
-  for (const v1::Warning& warning : response.warnings())
-    absl::StrAppend(&text, "warning: ", warning.message(), "\n");
+  text += WarningsText(response.warnings());
   const v1::TransferOrderResult* const chosen = ChosenOrder(response);
   if (chosen == nullptr) return text;
   text += BaselinesText(response, *chosen);

@@ -287,8 +287,7 @@ std::string TuningText(const v1::OptimizeCommunicationResponse& response) {
   for (const auto& [reason, names] : left_out)
     absl::StrAppend(&text, "not tried: ", names, ": ", reason, "\n");
   text += AssumptionsText(response.assumptions());
-  for (const v1::Warning& warning : response.warnings())
-    absl::StrAppend(&text, "warning: ", warning.message(), "\n");
+  text += WarningsText(response.warnings());
   return text;
 }
 

@@ -168,6 +168,11 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
       "Share of every link between nodes that other traffic takes: 0.25 or 25% (default 0)",
       ParseShare, [this](double share) { scenario_.set_other_traffic_fraction(share); })
       ->group(kScenarioGroup);
+  AddValueOption<int32_t>(app, "--nodes-per-worker", "N",
+                          "Nodes that the devices of each worker of several lie on (default: as "
+                          "many as --cluster needs for them)",
+                          [this](int32_t nodes) { scenario_.set_nodes_per_worker(nodes); })
+      ->group(kScenarioGroup);
   AddValueOption<double>(
       app, "--parsing-seconds-per-byte", "S",
       "What a receiver computes per byte of a tensor; replaces the profile's overhead, also "

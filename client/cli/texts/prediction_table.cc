@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/texts/flag_names.h"
 #include "client/cli/texts/table.h"
 
 namespace stepcast::client {
@@ -341,8 +342,15 @@ std::string WarningsText(const Predictions& predictions) {
     absl::StrAppend(&text, "warning (", CountsText(counts),
                     counts.back() == 1 ? " worker" : " workers");
     if (!warning.alike) absl::StrAppend(&text, "; the numbers are those for ", warning.counts[0]);
-    absl::StrAppend(&text, "): ", warning.first.message(), "\n");
+    absl::StrAppend(&text, "): ", WithFlags(warning.first.message()), "\n");
   }
+  return text;
+}
+
+std::string WarningsText(const google::protobuf::RepeatedPtrField<v1::Warning>& warnings) {
+  std::string text;
+  for (const v1::Warning& warning : warnings)
+    absl::StrAppend(&text, "warning: ", WithFlags(warning.message()), "\n");
   return text;
 }
 

@@ -54,6 +54,8 @@ std::string PredictionTable(const Predictions& predictions);
 // Each warning once, with the numbers of workers it is about; warnings that differ only in their
 // numbers count as one.
 std::string WarningsText(const Predictions& predictions);
+// A line for each of an answer's own warnings.
+std::string WarningsText(const google::protobuf::RepeatedPtrField<v1::Warning>& warnings);
 
 // The lines below the table of predictions, some of them only where they are asked for.
 

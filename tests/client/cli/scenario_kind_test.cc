@@ -71,6 +71,7 @@ std::vector<Row> Rows(const std::string& priorities, const std::string& contenti
           {"--bandwidth-measured", kBoth, {}},
           {"--other-traffic", kBoth, {"25%"}},
           {"--cluster", kBoth, {"10gbe"}},
+          {"--nodes-per-worker", kToCollectives, {"1"}},
           {"--worker-group", kBoth, {"2:0.5"}},
           {"--batch-size", kBoth, {"16"}},
           {"--global-batch", kBoth, {"16"}},

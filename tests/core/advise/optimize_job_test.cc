@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 #include <string>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
 #include "core/zoo/model_zoo.h"
@@ -181,6 +184,34 @@ TEST(OptimizeJobTest, JobsWithoutGradientsOrWithOneWorkerStayAsTheyAre) {
   EXPECT_TRUE(answer.keeps_as_recorded);
   const ChainJob job{.lengths_ns = {5000, 5000}, .gradient_bytes = {{100}, {100}}};
   EXPECT_TRUE(Optimized(ProfileOf(job), DraftOf(1, 1e-6)).keeps_as_recorded);
+}
+
+// Whole buckets of unknown gradients may go together, and nothing else of them.
+TEST(OptimizeJobTest, BucketsOfUnknownGradientsThatGoTogetherAreTold) {
+  const ChainJob job{.lengths_ns = {5000, 5000, 5000}, .gradient_bytes = {{100}, {200}, {300}}};
+  const auto warned = [](const StrategyAnswer& answer) {
+    return std::ranges::any_of(answer.warnings, [](const Warning& warning) {
+      return warning.reason == Warning::Reason::kGradientsNotKnown;
+    });
+  };
+  const Profile known = ProfileOf(job);
+  EXPECT_FALSE(warned(Optimized(known, DraftOf(4, 1e-4))));
+  ProfileDraft draft = known.content();
+  draft.framework = kPytorchFramework;
+  draft.buckets.emplace();
+  for (Operation& operation : draft.operations) {
+    if (operation.resource != Resource::kCollective) continue;
+    operation.name = absl::StrCat("bucket/", draft.buckets->sizes_bytes.size());
+    operation.parameter.clear();
+    draft.buckets->sizes_bytes.push_back(operation.size_bytes);
+  }
+  const absl::StatusOr<Profile> unknown = Profile::Create(draft);
+  ASSERT_TRUE(unknown.ok()) << unknown.status();
+  const StrategyAnswer answer = Optimized(*unknown, DraftOf(4, 1e-4));
+  EXPECT_FALSE(answer.keeps_as_recorded);
+  EXPECT_TRUE(warned(answer));
+  // What helps nothing joins nothing.
+  EXPECT_FALSE(warned(Optimized(*unknown, DraftOf(4, 0))));
 }
 
 TEST(OptimizeJobTest, SideBySideCollectivesAreCutWhereThatPays) {

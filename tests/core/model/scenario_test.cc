@@ -679,7 +679,49 @@ TEST(ScenarioTest, WorkersOfSeveralDevicesFillNodesToo) {
     EXPECT_EQ(pipelined.bandwidth_bytes_per_second, scenario.bandwidth_bytes_per_second);
     EXPECT_EQ(pipelined.workers_per_node(), scenario.workers_per_node());
     EXPECT_EQ(pipelined.NodesOf(8), scenario.NodesOf(8));
+    // As a reply tells the scenario, without the cluster.
+    const AllReduce& job = scenario.all_reduce();
+    const ScenarioDraft told{
+        .workers = 8,
+        .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
+        .nodes_per_worker = scenario.nodes_per_worker,
+        .communication = AllReduceDraft{
+            .workers_per_node = job.workers_per_node,
+            .intra_node_bandwidth_bytes_per_second = job.intra_node_bandwidth_bytes_per_second}};
+    EXPECT_EQ(ResolveScenario(profile, told)->NodesOf(8), scenario.NodesOf(8));
   }
+}
+
+TEST(ScenarioTest, NodesOfAWorkerAreThoseOfItsDevices) {
+  const Profile profile = Layers(4);
+  EXPECT_EQ(ResolveScenario(profile, {.workers = 3, .nodes_per_worker = 4})->NodesOf(3), 12);
+  EXPECT_EQ(ResolveScenario(profile, {.workers = 3, .nodes_per_worker = 1})->NodesOf(3), 3);
+  // More than the cluster's need are taken.
+  const ClusterDraft cluster{.bandwidth_bytes_per_second = 8e9,
+                             .workers_per_node = 4,
+                             .intra_node_bandwidth_bytes_per_second = 1e11};
+  const Scenario spread =
+      ResolveScenario(profile, {.workers = 3, .cluster = cluster, .nodes_per_worker = 2}).value();
+  EXPECT_EQ(spread.NodesOf(3), 6);
+  EXPECT_DOUBLE_EQ(spread.bandwidth_bytes_per_second, 4e9);
+  const auto faults = [](const Profile& of, const ScenarioDraft& draft) {
+    return Paths(ResolveScenario(of, draft, {.pipelines = true}).status());
+  };
+  const auto is_named = ElementsAre("nodes_per_worker");
+  EXPECT_THAT(faults(profile, {.nodes_per_worker = 0}), is_named);
+  EXPECT_THAT(faults(profile, {.nodes_per_worker = 5}), is_named);
+  EXPECT_THAT(faults(Layers(1), {.nodes_per_worker = 2}), is_named);
+  EXPECT_THAT(faults(profile,
+                     {.nodes_per_worker = 2, .communication = ParameterServersDraft{.servers = 1}}),
+              is_named);
+  EXPECT_THAT(faults(profile, {.nodes_per_worker = 2, .pipeline = PipelineDraft{.stages = 2}}),
+              is_named);
+  EXPECT_THAT(faults(profile, {.workers = 4,
+                               .nodes_per_worker = 2,
+                               .communication =
+                                   AllReduceDraft{.workers_per_node = 2,
+                                                  .intra_node_bandwidth_bytes_per_second = 1e11}}),
+              is_named);
 }
 
 TEST(PipelineScenarioTest, AReplicaLiesOnNoMoreNodesThanItHasDevices) {

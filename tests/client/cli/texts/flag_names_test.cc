@@ -1,4 +1,4 @@
-#include "client/cli/flags/flag_names.h"
+#include "client/cli/texts/flag_names.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
@@ -160,6 +160,7 @@ TEST(FlagNamesTest, AnEntryOfAListIsNumbered) {
   EXPECT_EQ(FieldText("scenario.parameter_servers.transfer_priorities[pull/a 0]", {"--priorities"}),
             "--priorities, pull/a 0");
   EXPECT_EQ(FieldText("header.pytorch.batch_size", {"--batch-size"}), "--batch-size");
+  EXPECT_EQ(FieldText("header.model_zoo.model", {"MODEL"}), "MODEL");
 }
 
 TEST(FlagNamesTest, WhatNoFlagHasSetKeepsItsPath) {
@@ -192,6 +193,12 @@ TEST(FlagNamesTest, DescriptionsNameFlagsToo) {
       "ask for servers (--servers N)");
   EXPECT_EQ(DescriptionText("12 is above the limit max_steps = 7", {"--steps"}),
             "12 is above the limit max_steps = 7");
+}
+
+TEST(FlagNamesTest, AnswersNameFlagsThatNobodyTyped) {
+  EXPECT_EQ(WithFlags("not steady: ask for more steps_per_worker or warmup_steps"),
+            "not steady: ask for more --steps or --warmup");
+  EXPECT_EQ(WithFlags("of layer1.weight, 1.5 GB/s"), "of layer1.weight, 1.5 GB/s");
 }
 
 }  // namespace

@@ -31,4 +31,7 @@ std::string FlagToGive(std::string_view path);
 // set by flags replaced by these. What it says for those who write requests is left out.
 std::string DescriptionText(std::string_view description, const TypedFlags& typed);
 
+// The same of what an answer says, where any flag may have been typed.
+std::string WithFlags(std::string_view message);
+
 }  // namespace stepcast::client

@@ -1,4 +1,4 @@
-#include "client/cli/flags/flag_names.h"
+#include "client/cli/texts/flag_names.h"
 
 #include <algorithm>
 #include <optional>
@@ -19,6 +19,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"scenario.bandwidth_is_measured", "--cluster"},
     {"scenario.other_traffic_fraction", "--other-traffic"},
     {"scenario.cluster", "--cluster"},
+    {"scenario.nodes_per_worker", "--nodes-per-worker"},
     {"scenario.pipeline", "--pipeline"},
     {"devices", "--devices"},
     {"memory_bytes", "--memory"},
@@ -164,6 +165,7 @@ const std::vector<FieldFlag> kFieldFlags{
     {"header.collective_slowdown", "--collective-slowdown"},
     {"format.batch_size", "--batch-size"},
     {"format.model", "--model"},
+    {"format.model", "MODEL"},
     {"format.platform.bandwidth_bytes_per_second", "--bandwidth"},
     {"format.platform.window_bytes", "--window"},
     {"format.platform.parsing_overhead.seconds", "--parsing-seconds"},
@@ -290,5 +292,7 @@ std::string DescriptionText(std::string_view description, const TypedFlags& type
   }
   return text;
 }
+
+std::string WithFlags(std::string_view message) { return DescriptionText(message, {"--"}); }
 
 }  // namespace stepcast::client
