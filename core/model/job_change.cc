@@ -158,29 +158,44 @@ class Changer {
       BatchGrowth told = GrowthByTwoRecordings(profile_, *second_, *change_.batch_size);
       factors_ = std::move(told.factors);
       mean_ = told.mean;
-      grown_ = told.all;
+      grown_ = {.loading = told.all, .waiting = told.all, .computing = told.all};
       Tell("second_profile", absl::StrFormat("computation x %.3g", told.all), std::move(told.told));
     } else {
-      const double fixed = change_.fixed_fraction.value_or(0);
-      const double factor = fixed + (1 - fixed) * growth;
-      grown_ = factor;
+      const std::optional<double>& fixed = change_.fixed_fraction;
+      const double factor = fixed.value_or(0) + (1 - fixed.value_or(0)) * growth;
+      grown_ = {.loading = factor, .waiting = fixed.has_value() ? factor : 1, .computing = factor};
       const std::vector<bool> once = OncePerStep();
-      for (size_t i = 0; i < factors_.size(); ++i)
-        factors_[i] = once[i] || IsOfHostAlone(profile_.operations()[i]) ? 1 : factor;
-      if (!change_.fixed_fraction.has_value() && growth != 1) {
-        Tell(
-            "fixed_fraction", "no fixed part",
-            absl::StrFormat("Forward and backward take %.3g times as long with %d examples as with "
-                            "the recorded %d: nothing shows the part of them that does not grow "
-                            "with the batch; a second recording with another batch would.",
-                            factor, *change_.batch_size, profile_.batch_size()));
+      for (size_t i = 0; i < factors_.size(); ++i) {
+        const Operation& operation = profile_.operations()[i];
+        if (once[i] || IsOfHostAlone(operation)) continue;
+        factors_[i] = operation.pass == Pass::kDataLoading ? grown_.loading : GrownWork();
       }
+      if (!fixed.has_value() && growth != 1) TellOfBatch();
     }
     draft_.batch_size = *change_.batch_size;
     for (Operation& operation : draft_.operations) {
       operation.kept_bytes = std::min(Scaled(operation.kept_bytes, growth), kMaxKeptBytes);
       operation.output_bytes = Scaled(operation.output_bytes, growth);
     }
+  }
+
+  // Of what a device computes, or waits for its host with.
+  double GrownWork() const { return waits_ * grown_.waiting + (1 - waits_) * grown_.computing; }
+
+  void TellOfBatch() {
+    const std::string waits =
+        waits_ > 0 ? absl::StrFormat(
+                         "Devices wait for their hosts in %.3g %% of the recorded step, "
+                         "as long with any batch. ",
+                         100 * waits_)
+                   : "";
+    Tell("fixed_fraction",
+         waits_ > 0 ? absl::StrFormat("%.3g%%, waits for hosts", 100 * waits_) : "no fixed part",
+         absl::StrFormat("%sForward and backward take %.3g times as long with %d examples as with "
+                         "the recorded %d: nothing %sshows the part of them that does not grow "
+                         "with the batch; a second recording with another batch would.",
+                         waits, GrownWork(), *change_.batch_size, profile_.batch_size(),
+                         waits_ > 0 ? "else " : ""));
   }
 
   static int64_t Scaled(int64_t bytes, double factor) {
@@ -191,21 +206,28 @@ class Changer {
     const double speed = change_.compute_speed_factor.value_or(1);
     // Waiting of devices for hosts, and of hosts for data, stays.
     const std::optional<double> idle = profile_.content().device_idle_fraction;
-    const HostShares shares = HostSharesOf(profile_);
-    const double factor = shares.idle_of_device + (1 - shares.idle_of_device) / speed;
-    if (idle.value_or(0) > 0 && (speed != 1 || shares.host_alone > 0)) {
-      const double busy = (1 - *idle) * std::max(1.0, shares.host_alone) * grown_ / speed;
-      const double step = std::max(
-          shares.host_alone, (shares.data_loading + (1 - shares.data_loading) * factor) * grown_);
+    const double grown = GrownWork();
+    const bool is_other =
+        speed != 1 || grown_.waiting != grown_.computing || shares_.host_alone > 0;
+    grown_.computing /= speed;
+    const double of_grown = GrownWork() / grown;
+    const double of_others = waits_ + (1 - waits_) / speed;
+    if (idle.value_or(0) > 0 && is_other) {
+      const double busy = (1 - *idle) * std::max(1.0, shares_.host_alone) * grown_.computing;
+      const double step =
+          std::max(shares_.host_alone, shares_.data_loading * grown_.loading +
+                                           (1 - shares_.data_loading) * GrownWork());
       draft_.device_idle_fraction = std::clamp(1 - busy / step, 0.0, 1.0);
     }
     if (!change_.compute_speed_factor.has_value()) return;
+    const std::vector<bool> once = OncePerStep();
     for (size_t i = 0; i < factors_.size(); ++i) {
       const Operation& operation = profile_.operations()[i];
-      if (operation.pass != Pass::kDataLoading && !IsOfHostAlone(operation)) factors_[i] *= factor;
+      if (operation.pass == Pass::kDataLoading || IsOfHostAlone(operation)) continue;
+      factors_[i] *= once[i] ? of_others : of_grown;
     }
     if (idle.value_or(0) == 0) return;
-    Tell("compute_speed_factor", absl::StrFormat("computation x %.3g", factor),
+    Tell("compute_speed_factor", absl::StrFormat("computation x %.3g", of_grown),
          absl::StrFormat("Devices wait for their hosts in %.3g %% of the recorded step, which "
                          "devices of another speed do not change.",
                          100 * *idle));
@@ -359,7 +381,15 @@ class Changer {
   const Profile* const second_;
   ProfileDraft draft_;
   std::vector<double> factors_;  // by operation
-  double grown_ = 1;             // what a larger batch makes of them, on the mean
+  // What a larger batch makes of a step's parts, on the mean.
+  struct Grown {
+    double loading = 1;
+    double waiting = 1;  // of devices for their hosts
+    double computing = 1;
+  };
+  Grown grown_;
+  const HostShares shares_ = HostSharesOf(profile_);
+  const double waits_ = shares_.idle_of_device;
   std::vector<Assumption> told_;
   DrawnMean mean_;
   FaultList faults_;

@@ -279,6 +279,15 @@ TEST(JobChangeTest, WaitingForDataCountsOnceAmongWhatAFasterDeviceDoesNotChange)
   EXPECT_EQ(NsOf(changed, 1), 11 * kMs);
   EXPECT_NEAR(*changed.content().device_idle_fraction, 12.0 / 21, 1e-9);
   EXPECT_NEAR(SpeedWithDevice(profile, 2), 30.0 / 21, 1e-9);
+  // A larger batch has more data, and waits for its host as long.
+  const Profile larger = Changed(profile, {.batch_size = 64});
+  EXPECT_EQ(NsOf(larger, 0), 20 * kMs);
+  EXPECT_EQ(NsOf(larger, 1), 38 * kMs);
+  EXPECT_NEAR(*larger.content().device_idle_fraction, 1 - 36.0 / 58, 1e-9);
+  const Profile both = Changed(profile, {.batch_size = 64, .compute_speed_factor = 2});
+  EXPECT_EQ(NsOf(both, 0), 20 * kMs);
+  EXPECT_EQ(NsOf(both, 1), 20 * kMs);
+  EXPECT_NEAR(*both.content().device_idle_fraction, 1 - 18.0 / 40, 1e-9);
 }
 
 // A host that works for 36 ms beside a device of 30 ms holds a lone worker up, whatever its device
@@ -349,6 +358,24 @@ TEST(JobChangeTest, AFasterDeviceDoesNotMakeItsHostFaster) {
   EXPECT_NEAR(*changed.content().device_idle_fraction, 0.4 / 0.7, 1e-12);
   ASSERT_THAT(changed.change()->told, SizeIs(1));
   EXPECT_EQ(changed.change()->told[0].field, "change.compute_speed_factor");
+}
+
+// 0.4 + 0.6 x 2, unless the share that does not grow is given.
+TEST(JobChangeTest, DevicesWaitForTheirHostsAsLongWithAnyBatch) {
+  ProfileDraft draft = Training(32, {{10, 20}});
+  draft.device_idle_fraction = 0.4;
+  const Profile profile = Of(std::move(draft));
+  const Profile changed = Changed(profile, {.batch_size = 64});
+  EXPECT_EQ(NsOf(changed, 0), 16 * kMs);
+  EXPECT_EQ(NsOf(changed, 1), 32 * kMs);
+  EXPECT_NEAR(*changed.content().device_idle_fraction, 0.4 / 1.6, 1e-12);
+  ASSERT_THAT(changed.change()->told, SizeIs(1));
+  EXPECT_EQ(changed.change()->told[0].field, "change.fixed_fraction");
+  EXPECT_EQ(changed.change()->told[0].value, "40%, waits for hosts");
+  EXPECT_THAT(changed.change()->told[0].message, HasSubstr("1.6 times as long with 64 examples"));
+  const Profile given = Changed(profile, {.batch_size = 64, .fixed_fraction = 0.5});
+  EXPECT_EQ(NsOf(given, 0), 15 * kMs);
+  EXPECT_EQ(*given.content().device_idle_fraction, 0.4);
 }
 
 TEST(JobChangeTest, ARecordingOfAnotherJobIsNoSecondOne) {
