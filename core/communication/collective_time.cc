@@ -265,20 +265,11 @@ double CollectiveTimes::Measured(Collective kind, int64_t bytes) const {
     return RingParts(part, size, workers)
         .Seconds(fitted_->latency_seconds, 1 / fitted_->bandwidth_bytes_per_second, 0);
   };
-  // The points of the kind, else of all-reduces, whose number of workers is the nearest.
-  const auto has = [&](Collective wanted) {
-    return std::any_of(job_.measured.begin(), job_.measured.end(),
-                       [&](const MeasuredCollective& point) { return point.kind == wanted; });
-  };
-  const Collective measured = has(kind) ? kind : Collective::kAllReduce;
-  const auto distance = [&](int32_t workers) {
-    return std::abs(std::log(static_cast<double>(workers) / workers_));
-  };
-  int32_t nearest = 0;
-  for (const MeasuredCollective& point : job_.measured) {
-    if (point.kind == measured && (nearest == 0 || distance(point.workers) < distance(nearest)))
-      nearest = point.workers;
-  }
+  // The points of the kind, else of all-reduces.
+  const int32_t of_kind = NearestMeasured(job_.measured, kind, workers_);
+  const Collective measured = of_kind > 0 ? kind : Collective::kAllReduce;
+  const int32_t nearest =
+      of_kind > 0 ? of_kind : NearestMeasured(job_.measured, measured, workers_);
   std::vector<std::pair<double, double>> line;  // logarithms of bytes and seconds
   for (const MeasuredCollective& point : job_.measured) {
     if (point.kind == measured && point.workers == nearest)

@@ -301,6 +301,11 @@ std::string WhyNoOtherBuckets(const Profile& profile);
 void CheckGroups(const Profile& profile, const std::vector<GradientGroup>& groups,
                  const std::string& path, FaultList& faults);
 
+// The number of workers whose measured points of that kind say most of `workers`: the nearest by
+// ratio, the least of equals. 0: there are none.
+int32_t NearestMeasured(const std::vector<MeasuredCollective>& points, Collective kind,
+                        int32_t workers);
+
 // The points by kind, workers and size, and faults for what is no measurement; none of them where
 // there are more than `max_points`. `are_used`: then there must be an all-reduce.
 std::vector<MeasuredCollective> CheckedPoints(std::vector<MeasuredCollective> points, bool are_used,

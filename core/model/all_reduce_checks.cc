@@ -153,6 +153,19 @@ void CheckPoint(const MeasuredCollective& point, const std::string& path, FaultL
 
 }  // namespace
 
+int32_t NearestMeasured(const std::vector<MeasuredCollective>& points, Collective kind,
+                        int32_t workers) {
+  const auto distance = [&](int32_t other) {
+    return std::abs(std::log(static_cast<double>(other) / workers));
+  };
+  int32_t nearest = 0;
+  for (const MeasuredCollective& point : points) {
+    if (point.kind == kind && (nearest == 0 || distance(point.workers) < distance(nearest)))
+      nearest = point.workers;
+  }
+  return nearest;
+}
+
 std::vector<MeasuredCollective> CheckedPoints(std::vector<MeasuredCollective> points, bool are_used,
                                               const std::string& path, int64_t max_points,
                                               FaultList& faults) {

@@ -237,8 +237,19 @@ TEST(AssumptionsTest, OfCollectivesAreWhatMovesTheAnswerOfSoManyWorkers) {
   nodes.latency_seconds = 0;
   EXPECT_THAT(Told(Gradients(), {.workers = 4, .communication = nodes}), IsEmpty());
   const AllReduceDraft measured{.measured = {{.workers = 2, .size_bytes = 10, .seconds = 1e-6}}};
-  EXPECT_THAT(Told(Gradients(), {.workers = 4, .communication = measured}),
+  EXPECT_THAT(Told(Gradients(), {.workers = 2, .communication = measured}),
               ElementsAre("all_reduce.buckets=1 MiB, then 25 MiB"));
+  EXPECT_THAT(Told(Gradients(), {.workers = 4, .communication = measured}),
+              ElementsAre("all_reduce.measured=times measured of 2 workers",
+                          "all_reduce.buckets=1 MiB, then 25 MiB"));
+}
+
+TEST(AssumptionsTest, TheNearestMeasuredNumberOfWorkersIsByRatio) {
+  const std::vector<MeasuredCollective> points{{.workers = 2, .size_bytes = 10, .seconds = 1e-6},
+                                               {.workers = 16, .size_bytes = 10, .seconds = 1e-6}};
+  for (const auto& [workers, nearest] : {std::pair(1, 2), {5, 2}, {6, 16}, {4096, 16}})
+    EXPECT_EQ(NearestMeasured(points, Collective::kAllReduce, workers), nearest) << workers;
+  EXPECT_EQ(NearestMeasured(points, Collective::kAllGather, 2), 0);
 }
 
 // Gradients of nobody's framework; those that were made of layers are fused as PyTorch's own.
