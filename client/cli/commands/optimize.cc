@@ -273,7 +273,7 @@ std::string StrategyText(const v1::OptimizeJobResponse& response) {
                    StrategyGroupsText(response.strategy()), "\n");
   absl::StrAppend(&text, "costs of fused operations: ", response.cost_source(), "\n");
   if (response.has_lower_bound_seconds()) {
-    absl::StrAppend(&text, "no grouping's step is shorter than ",
+    absl::StrAppend(&text, "no grouping's step that ends with its collectives is shorter than ",
                     SecondsText(response.lower_bound_seconds()), "\n");
   } else if (!response.no_bound_because().empty()) {
     absl::StrAppend(&text, "no bound: ", response.no_bound_because(), "\n");
