@@ -10,6 +10,7 @@
 #include "core/advise/thread_allocation.h"
 #include "core/base/index.h"
 #include "core/base/stop_check.h"
+#include "tests/bench/papers/published_groups.h"
 
 namespace stepcast::bench {
 
