@@ -27,8 +27,6 @@ namespace stepcast::client {
 // the cause in the message.
 
 inline constexpr std::string_view kStandardInput = "-";
-// For the help on a FILE.
-inline constexpr char kDashHelp[] = "-: standard input";
 
 FileToRead InputAt(const std::string& path);
 

@@ -8,7 +8,6 @@
 #include <cassert>
 #include <cstddef>
 #include <memory>
-#include <utility>
 
 namespace stepcast {
 
@@ -30,11 +29,6 @@ class BoundedList {
     end_ += static_cast<std::ptrdiff_t>(wanted);
   }
   void Clear() { end_ = items_.get(); }
-  void Swap(BoundedList& other) {
-    std::swap(items_, other.items_);
-    std::swap(end_, other.end_);
-    std::swap(most_, other.most_);
-  }
 
   bool empty() const { return end_ == items_.get(); }
   size_t size() const { return static_cast<size_t>(end_ - items_.get()); }
