@@ -31,7 +31,7 @@ namespace stepcast {
 
 // The version of the engine: the same version, profile, scenario, options and seed give the same
 // answer.
-inline constexpr char kEngineVersion[] = "11";
+inline constexpr char kEngineVersion[] = "12";
 
 struct Interval {
   double lower = 0;
