@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from contract import details_of, diagnosis_pb2, from_json, grpc, prediction, profile_pb2, store, tuning_pb2
+from contract import details_of, diagnosis_pb2, from_json, grpc, prediction, profile_pb2, store, strategy_pb2, tuning_pb2
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 from tensorflow import graph_pb2, run_metadata_pb2
@@ -501,6 +501,13 @@ class ImportRecordingTest(ServerTest):
         advice = self.server.predictions.OptimizeCommunication(tuning_pb2.OptimizeCommunicationRequest(profile="profiles/unknown"))
         self.assertEqual([each.method for each in advice.strategies], [tuning_pb2.OptimizeCommunicationRequest.AS_RECORDED])
         self.assertIn("2 buckets and not of the gradients", {each.reason for each in advice.left_out}.pop())
+        # Whole buckets may still go together, and that this is so is told.
+        request = strategy_pb2.OptimizeJobRequest(profile="profiles/unknown")
+        request.scenario.workers = 4
+        request.scenario.all_reduce.latency_seconds = 0.01
+        joined = self.server.predictions.OptimizeJob(request)
+        self.assertEqual([len(each.operations) for each in joined.strategy.tensors], [2])
+        self.assertIn(prediction.Warning.GRADIENTS_NOT_KNOWN, [each.reason for each in joined.warnings])
 
     def test_caps_hold_for_gradients_that_a_hook_compresses(self):
         options = store.PyTorchTraceOptions(batch_size=32, platform=PLATFORM)

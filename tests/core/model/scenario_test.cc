@@ -711,11 +711,9 @@ TEST(ScenarioTest, NodesOfAWorkerAreThoseOfItsDevices) {
   EXPECT_THAT(faults(profile, {.nodes_per_worker = 0}), is_named);
   EXPECT_THAT(faults(profile, {.nodes_per_worker = 5}), is_named);
   EXPECT_THAT(faults(Layers(1), {.nodes_per_worker = 2}), is_named);
-  EXPECT_THAT(faults(profile,
-                     {.nodes_per_worker = 2, .communication = ParameterServersDraft{.servers = 1}}),
-              is_named);
-  EXPECT_THAT(faults(profile, {.nodes_per_worker = 2, .pipeline = PipelineDraft{.stages = 2}}),
-              is_named);
+  EXPECT_THAT(faults(Recorded(), {.nodes_per_worker = 2}), is_named);
+  const PipelineDraft pipeline{.stages = 2, .micro_batches = 2};
+  EXPECT_THAT(faults(profile, {.nodes_per_worker = 2, .pipeline = pipeline}), is_named);
   EXPECT_THAT(faults(profile, {.workers = 4,
                                .nodes_per_worker = 2,
                                .communication =
