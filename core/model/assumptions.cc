@@ -175,11 +175,11 @@ class AssumptionTeller {
     const int32_t nearest =
         NearestMeasured(job.measured, Collective::kAllReduce, scenario_.workers);
     if (!Assumes(Assumed::kRecordedTimes) && nearest > 0 && nearest != scenario_.workers) {
-      Tell("all_reduce.measured", absl::StrCat("times measured of ", nearest, " workers"),
-           absl::StrCat("No times of ", scenario_.workers,
-                        " workers were measured, so collectives "
-                        "take the nearest number's by the ratio of rings, whose rate and latency "
-                        "are fitted to all measured times."));
+      Tell(
+          "all_reduce.measured", absl::StrCat("times measured of ", nearest, " workers"),
+          absl::StrCat("No times of ", scenario_.workers,
+                       " workers were measured, so collectives take the nearest number's by the "
+                       "ratio of rings, whose rate and latency are fitted to all measured times."));
     }
     if (Assumes(Assumed::kLinksUnused)) {
       Tell("all_reduce.measured", "measured times alone",

@@ -179,14 +179,14 @@ class Changer {
     }
   }
 
-  // Of what a device computes, or waits for its host with.
+  // The growth of computations, in parts of which a device waits for its host.
   double GrownWork() const { return waits_ * grown_.waiting + (1 - waits_) * grown_.computing; }
 
   void TellOfBatch() {
     const std::string waits =
         waits_ > 0 ? absl::StrFormat(
-                         "Devices wait for their hosts in %.3g %% of the recorded step, "
-                         "as long with any batch. ",
+                         "Devices wait for their hosts in %.3g %% of the recorded computation, as "
+                         "long with any batch. ",
                          100 * waits_)
                    : "";
     Tell("fixed_fraction",
