@@ -205,7 +205,7 @@ AllocationOptions CheckAllocation(const TuningDraft& draft, const Scenario& scen
   const auto unused = [&](const char* field) {
     faults.Add(field, "has no effect without contention: it is of the threads of collectives");
   };
-  const AllocationOptions options = AllocationOf(draft, contention);
+  AllocationOptions options = AllocationOf(draft, contention);
   if (!draft.threads.empty() && !contention.has_value()) unused("threads");
   if (options.threads.size() > limits.max_thread_choices) {
     faults.Add("threads",

@@ -480,8 +480,9 @@ double Replications::EnoughOfMean(double asked) const {
 
 absl::Status Replications::CheckMeasured(const RunResult& result) const {
   if (result.measured) return absl::OkStatus();
-  const auto too_short = [](std::string message, std::map<std::string, std::string> metadata) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, std::move(message),
+  const auto too_short = [](const std::string& message,
+                            std::map<std::string, std::string> metadata) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, message,
                      {.reason = "SIMULATION_TOO_SHORT", .metadata = std::move(metadata)});
   };
   if (options_.horizon == Horizon::kFirstSeconds) {
