@@ -480,10 +480,9 @@ double Replications::EnoughOfMean(double asked) const {
 
 absl::Status Replications::CheckMeasured(const RunResult& result) const {
   if (result.measured) return absl::OkStatus();
-  const auto too_short = [](const std::string& message,
-                            std::map<std::string, std::string> metadata) {
+  const auto too_short = [](const std::string& message, std::map<std::string, std::string> asked) {
     return MakeError(absl::StatusCode::kFailedPrecondition, message,
-                     {.reason = "SIMULATION_TOO_SHORT", .metadata = std::move(metadata)});
+                     {.reason = "SIMULATION_TOO_SHORT", .metadata = std::move(asked)});
   };
   if (options_.horizon == Horizon::kFirstSeconds) {
     const std::string seconds = absl::StrCat(options_.horizon_seconds);
