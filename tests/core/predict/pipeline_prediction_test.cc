@@ -140,8 +140,8 @@ TEST(PipelinePredictionTest, TheGainOfComputationIsWhatTwiceTheSpeedBrings) {
 }
 
 Prediction PredictedAsRecorded(const Profile& profile, const ScenarioDraft& scenario,
-                               SimulationOptionsDraft options = {}) {
-  ThroughputDraft draft{.scenarios = {scenario}, .options = std::move(options)};
+                               const SimulationOptionsDraft& options = {}) {
+  ThroughputDraft draft{.scenarios = {scenario}, .options = options};
   draft.options.step_variation = StepSource::kAsRecorded;
   return PredictThroughput(profile, *ResolveThroughput(profile, draft), NeverStop)->predictions[0];
 }
