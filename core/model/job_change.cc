@@ -381,7 +381,7 @@ class Changer {
   const Profile* const second_;
   ProfileDraft draft_;
   std::vector<double> factors_;  // by operation
-  // What a larger batch makes of a step's parts, on the mean.
+  // Growth of a step's parts with a larger batch, on the mean.
   struct Grown {
     double loading = 1;
     double waiting = 1;  // of devices for their hosts

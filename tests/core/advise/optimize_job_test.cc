@@ -210,7 +210,7 @@ TEST(OptimizeJobTest, BucketsOfUnknownGradientsThatGoTogetherAreTold) {
   const StrategyAnswer answer = Optimized(*unknown, DraftOf(4, 1e-4));
   EXPECT_FALSE(answer.keeps_as_recorded);
   EXPECT_TRUE(warned(answer));
-  // What helps nothing joins nothing.
+  // Joining is not advised where it helps nothing.
   EXPECT_FALSE(warned(Optimized(*unknown, DraftOf(4, 0))));
 }
 

@@ -679,7 +679,7 @@ TEST(ScenarioTest, WorkersOfSeveralDevicesFillNodesToo) {
     EXPECT_EQ(pipelined.bandwidth_bytes_per_second, scenario.bandwidth_bytes_per_second);
     EXPECT_EQ(pipelined.workers_per_node(), scenario.workers_per_node());
     EXPECT_EQ(pipelined.NodesOf(8), scenario.NodesOf(8));
-    // As a reply tells the scenario, without the cluster.
+    // A reply's scenario has no cluster.
     const AllReduce& job = scenario.all_reduce();
     const ScenarioDraft told{
         .workers = 8,
