@@ -236,14 +236,15 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
 }
 
 void ScenarioFlags::CheckKind(const CLI::App& app) const {
-  if (!asks_collectives_) return;
+  if (!asks_collectives_ && !scenario_.has_nodes_per_worker()) return;
   if (asks_servers_ || streams_.has_value() || window_bytes_.has_value() ||
       quantum_bytes_.has_value()) {
     const std::string of_servers = FirstTyped(app, [](const CLI::Option& option) {
       return absl::c_linear_search(kServersFlags, option.get_name());
     });
-    const std::string of_collectives = FirstTyped(
-        app, [](const CLI::Option& option) { return option.get_group() == kAllReduceGroup; });
+    const std::string of_collectives = FirstTyped(app, [](const CLI::Option& option) {
+      return option.get_group() == kAllReduceGroup || option.get_name() == "--nodes-per-worker";
+    });
     throw CLI::ValidationError(of_collectives.empty() ? "--scenario" : of_collectives,
                                absl::StrCat("is of jobs with all-reduces, and ",
                                             of_servers.empty() ? "the scenario's file" : of_servers,
