@@ -49,6 +49,11 @@ class Caller:
                 self.repeated[method] += attempts > 1
             return reply, attempts
 
+    def total(self):
+        """Calls that succeeded."""
+        with self.lock:
+            return self.calls.total()
+
     def give_up(self):
         """What fails now is not repeated any more."""
         self.given_up.set()

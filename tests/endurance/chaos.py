@@ -26,11 +26,11 @@ METHODS = ("CreateProfile", "GetProfile", "PredictThroughput", "DeleteProfile", 
 
 
 class Chaos:
-    """One run. `violations` is empty where all promises were kept."""
+    """One run, of so many seconds, or with `kills` of so many SIGKILLs. `violations` is empty where all promises were kept."""
 
-    def __init__(self, seconds, seed):
-        self.seconds, self.seed = seconds, seed
-        self.fleet, self.caller, self.ledger = Fleet(), Caller(), Ledger()
+    def __init__(self, seconds, seed, kills=None, store="postgres"):
+        self.seconds, self.seed, self.kills = seconds, seed, kills
+        self.fleet, self.caller, self.ledger = Fleet(store), Caller(), Ledger()
         self.clients = [ChaosClient(number, seed, self.fleet, self.caller, self.ledger) for number in range(CLIENTS)]
         self.observer = Observer(self.fleet, self.ledger, seed)
         self.settled_seconds, self.compared = 0, 0
@@ -56,13 +56,19 @@ class Chaos:
             self.fleet.close()
 
     def _trouble(self):
-        """In the middle of it the database is restarted, perhaps while a replica is away."""
-        trouble = Trouble(self.fleet, self.seed)
+        """In the middle of it the database is restarted, perhaps while a replica is away: not where so many kills are asked for."""
+        began = time.monotonic()
+        trouble = Trouble(self.fleet, self.seed, self.kills, self.caller.total)
         for thread in (*self.clients, self.observer, trouble):
             thread.start()
-        time.sleep(self.seconds / 2)
-        self.fleet.restart_database(random.Random(f"database {self.seed}"))
-        time.sleep(self.seconds / 2)
+        if self.kills is not None:
+            trouble.join()
+            self.seconds = round(time.monotonic() - began)
+        else:
+            time.sleep(self.seconds / 2)
+            if self.fleet.postgres:
+                self.fleet.restart_database(random.Random(f"database {self.seed}"))
+            time.sleep(self.seconds / 2)
         # A busy machine may have done little of it yet.
         eventually(lambda: self.fleet.kills + self.fleet.terminations > 0 and all(self.caller.calls[method] for method in METHODS), "a replica ended, and each method succeeded")
         trouble.stop()
@@ -126,8 +132,12 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev endure chaos", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=180, help="of trouble; default: %(default)s")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="of who is ended when, and who asks what; default: any")
+    parser.add_argument("--kills", type=int, help="end after so many SIGKILLs, several a second, instead of after --seconds; nothing else is restarted then")
+    parser.add_argument("--store", choices=("postgres", "sqlite"), default="postgres", help="sqlite: one server on its embedded store; default: %(default)s")
     options = parser.parse_args()
-    chaos = Chaos(options.seconds, options.seed)
+    if min(options.seconds, options.kills or 1) < 1 or options.kills == 0:
+        parser.error("--seconds and --kills are 1 or more")
+    chaos = Chaos(options.seconds, options.seed, options.kills, options.store)
     chaos.run()
     for line in chaos.report():
         print(line, flush=True)

@@ -1,4 +1,4 @@
-"""Three replicas on one PostgreSQL, and what happens to them."""
+"""Three replicas on one PostgreSQL, or one server on its embedded store, and what happens to them."""
 
 import random
 import signal
@@ -12,6 +12,8 @@ REPLICAS = 3
 # An operation of a replica that was killed waits no longer than its lease; how often that happens to one here says nothing about it.
 # A replica that stops says so a second before, as the manifests have it: gRPC cancels what comes in the moment of its shutdown, and says no reason.
 FLAGS = ("--drain-delay", "1s", "--operation-lease-seconds", "3", "--max-operation-attempts", "100", "--threads", "2")
+# Of a client of all: one that comes back soon is there when the next replica ends.
+OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500))
 
 
 def _free_port():
@@ -35,12 +37,12 @@ class Replica(Server):
 
 
 class Fleet:
-    """The replicas, their database, and what was done to both so far."""
+    """The replicas, their database, and what was done to both so far. With the store `sqlite` there is one, and `postgres` is None."""
 
-    def __init__(self):
-        self.postgres = Postgres()
-        conninfo = self.postgres.new_database()
-        self.replicas = [Replica("--store", "postgres", "--postgres", conninfo, *FLAGS) for _ in range(REPLICAS)]
+    def __init__(self, store="postgres"):
+        self.postgres = Postgres() if store == "postgres" else None
+        where = ("--postgres", self.postgres.new_database()) if self.postgres else ()
+        self.replicas = [Replica("--store", store, *where, *FLAGS) for _ in range(REPLICAS if self.postgres else 1)]
         # Clients that reach one replica only; they come back with it.
         self.channels = [replica.new_channel(**{"grpc.max_reconnect_backoff_ms": 500}) for replica in self.replicas]
         self.kills, self.terminations, self.outages = 0, 0, 0
@@ -49,15 +51,15 @@ class Fleet:
     def new_channel(self, service_config):
         """A client of all of them."""
         addresses = ",".join(replica.listen for replica in self.replicas)
-        return grpc.insecure_channel(f"ipv4:{addresses}", options=[("grpc.service_config", service_config), ("grpc.use_local_subchannel_pool", 1)])
+        return grpc.insecure_channel(f"ipv4:{addresses}", options=[("grpc.service_config", service_config), *OPTIONS])
 
-    def end_one(self, generator, pause_seconds):
+    def end_one(self, generator, pause_seconds, kill_share):
         """Kills one, or asks it to stop, and starts it again some time later."""
-        at = generator.randrange(REPLICAS)
+        at = generator.randrange(len(self.replicas))
         replica = self.replicas[at]
         if replica.process.poll() is not None:
             self.violations.append(f"replica {at} ended by itself with status {replica.process.returncode}")
-        elif generator.random() < 0.7:
+        elif generator.random() < kill_share:
             replica.kill()
             self.kills += 1
         else:
@@ -93,10 +95,11 @@ class Fleet:
     def close(self):
         for channel in self.channels:
             channel.close()
-        for at in range(REPLICAS):
+        for at, replica in enumerate(self.replicas):
             self._stop(at)
-            self.replicas[at].close()
-        self.postgres.close()
+            replica.close()
+        if self.postgres:
+            self.postgres.close()
 
     def _stop(self, at):
         replica = self.replicas[at]
@@ -107,19 +110,32 @@ class Fleet:
 
 
 class Trouble(threading.Thread):
-    """Ends a replica every few seconds, and starts it again."""
+    """Ends a replica every few seconds, and starts it again.
 
-    def __init__(self, fleet, seed):
+    With `kills` that is by SIGKILL alone, until there were so many, each after some more calls than the last, and so in the middle of others.
+    """
+
+    def __init__(self, fleet, seed, kills, call_count):
         super().__init__(name="trouble")
-        self.fleet, self.random = fleet, random.Random(f"trouble {seed}")
+        self.fleet, self.kills, self.call_count, self.random = fleet, kills, call_count, random.Random(f"trouble {seed}")
         self.over = threading.Event()
 
     def run(self):
         try:
-            while not self.over.wait(self.random.uniform(2, 6)):
-                self.fleet.end_one(self.random, self.random.uniform(0.1, 1.5))
+            while self.fleet.kills != self.kills and self._wait():
+                self.fleet.end_one(self.random, self.random.uniform(0.1, 1.5) if self.kills is None else 0, 0.7 if self.kills is None else 1)
         except Exception as error:  # pylint: disable=broad-except
             self.fleet.violations.append(f"a replica did not come back: {error!r}")
+
+    def _wait(self):
+        """False once it is over."""
+        if self.kills is None:
+            return not self.over.wait(self.random.uniform(2, 6))
+        enough = self.call_count() + self.random.randrange(1, 30)
+        while self.call_count() < enough:
+            if self.over.wait(0.002):
+                return False
+        return True
 
     def stop(self):
         self.over.set()
