@@ -80,11 +80,22 @@ std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeCallI
 
 // Reasons for which a call is turned away: not for what it asked, but for who asked, or for what
 // there was to do already.
-inline constexpr std::string_view kRejectionReasons[] = {
-    "QUEUE_FULL",          "DEADLINE_UNREACHABLE",  "MEMORY_EXHAUSTED",      "STORE_FULL",
-    "DISK_FULL",           "CLIENT_QUOTA_EXCEEDED", "JOB_TOO_LONG",          "STORE_UNAVAILABLE",
-    "SHUTTING_DOWN",       "CREDENTIALS_MISSING",   "CREDENTIALS_MALFORMED", "TOKEN_UNKNOWN",
-    "CERTIFICATE_UNKNOWN", "ROLE_TOO_LOW"};
+inline constexpr std::string_view kRejectionReasons[] = {"QUEUE_FULL",
+                                                         "DEADLINE_UNREACHABLE",
+                                                         "MEMORY_EXHAUSTED",
+                                                         "STORE_FULL",
+                                                         "DISK_FULL",
+                                                         "CLIENT_QUOTA_EXCEEDED",
+                                                         "JOB_TOO_LONG",
+                                                         "STORE_UNAVAILABLE",
+                                                         "SPOOL_UNAVAILABLE",
+                                                         "TOO_MANY_WAITING",
+                                                         "SHUTTING_DOWN",
+                                                         "CREDENTIALS_MISSING",
+                                                         "CREDENTIALS_MALFORMED",
+                                                         "TOKEN_UNKNOWN",
+                                                         "CERTIFICATE_UNKNOWN",
+                                                         "ROLE_TOO_LOW"};
 
 // Counters of the calls that the server turned away, by reason.
 //

@@ -24,7 +24,7 @@ namespace stepcast::server {
 namespace {
 
 constexpr mode_t kDirectoryMode = 0750;
-constexpr mode_t kLockFileMode = 0640;
+constexpr mode_t kFileMode = 0640;  // nobody else reads what the directory protects
 
 absl::Status Failed(std::string_view doing, const std::string& path, int error) {
   return StoreUnavailable(absl::StrCat("cannot ", std::string(doing), " data directory ", path,
@@ -50,6 +50,14 @@ absl::Status MakeDirectories(const std::filesystem::path& path) {
   if (mkdir(path.c_str(), kDirectoryMode) != 0 && errno != EEXIST)
     return Failed("create", path.string(), errno);
   return Sync(parent.empty() ? "." : parent.string());
+}
+
+// Gives a file to the owner of a directory: what root makes there is the server's. Others may not,
+// and need not.
+void GiveToOwnerOf(const std::string& directory, const std::string& file) {
+  struct stat facts {};
+  if (geteuid() != 0 || stat(directory.c_str(), &facts) != 0) return;
+  [[maybe_unused]] const int given = lchown(file.c_str(), facts.st_uid, facts.st_gid);
 }
 
 // Only for the message that another process gives, so a full disk does not matter.
@@ -83,8 +91,9 @@ absl::StatusOr<DataDirectory> DataDirectory::Own(const std::string& path) {
   if (!directory.has_filename()) directory = directory.parent_path();
   if (absl::Status made = MakeDirectories(directory); !made.ok()) return made;
   const std::string lock_path = (directory / "lock").string();
-  const int lock_file = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kLockFileMode);
-  if (lock_file < 0) return Failed("write to", directory.string(), errno);
+  const int lock_file = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
+  if (lock_file < 0) return Failed("open the file lock of", directory.string(), errno);
+  GiveToOwnerOf(directory.string(), lock_path);
   DataDirectory owned(directory.string(), lock_file);
   if (flock(lock_file, LOCK_EX | LOCK_NB) != 0) {
     return errno == EWOULDBLOCK ? InUse(owned.path(), lock_file)
@@ -130,14 +139,19 @@ NewFile::~NewFile() {
 }
 
 absl::Status NewFile::Place() const {
+  const std::filesystem::path folder = std::filesystem::path(name_).parent_path();
+  const std::string where = folder.empty() ? "." : folder.string();
+  struct stat facts {};
+  if (stat(path_.c_str(), &facts) == 0 && chmod(path_.c_str(), facts.st_mode & kFileMode) != 0)
+    return Failed(absl::StrCat("protect ", path_), errno);
+  GiveToOwnerOf(where, path_);
   if (absl::Status synced = Sync(path_, O_RDONLY); !synced.ok()) return synced;
   // Not every file system knows how to refuse a name that is taken; then whoever calls has looked.
   const bool placed =
       renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_NOREPLACE) == 0 ||
       (errno == EINVAL && rename(path_.c_str(), name_.c_str()) == 0);
   if (!placed) return Failed(absl::StrCat("name ", name_), errno);
-  const std::string folder = std::filesystem::path(name_).parent_path().string();
-  return Sync(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  return Sync(where, O_RDONLY | O_DIRECTORY);
 }
 
 namespace {

@@ -228,6 +228,7 @@ class QueuedTest(OperationsTest):
         eventually(lambda: any(call.done() for call in calls), "one of two waits too many")
         refused, waiting = sorted(calls, key=lambda call: not call.done())
         self.assertEqual(details_of(refused.exception()).reason, "TOO_MANY_WAITING")
+        self.assertEqual(self.server.metric("stepcast_rejections_total", reason="TOO_MANY_WAITING"), 1)
         self.cancel(name)
         self.assertEqual(details_within(waiting.result().error).code, grpc.StatusCode.CANCELLED)
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -175,8 +176,13 @@ absl::StatusOr<int64_t> ParseBytes(std::string_view text) {
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
-      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
+  constexpr std::array<std::pair<std::string_view, double>, 7> kUnits{{{"ns", 1},
+                                                                       {"us", 1e3},
+                                                                       {"ms", 1e6},
+                                                                       {"s", 1e9},
+                                                                       {"m", 60e9},
+                                                                       {"h", 3600e9},
+                                                                       {"d", 86400e9}}};
   constexpr double kLongest = 9e18;  // nanoseconds, 285 years
   constexpr std::string_view kRight =
       "a length of time: write for instance 20us, 250ms, 1.5s or 2m";
@@ -185,12 +191,22 @@ absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
   if (parts.unit.empty() && parts.number == 0) return std::chrono::nanoseconds(0);
   const std::string number = NumberOf(text, parts);
   if (parts.unit.empty()) return NoUnit(text, {number + "us", number + "ms", number + "s"});
-  for (const auto& [unit, ns] : kUnits) {
-    const double length = parts.number * ns;
-    if (parts.unit == unit && length <= kLongest)
-      return std::chrono::nanoseconds(std::llround(length));
+  // The parts of 1h30m are from the largest unit to the smallest.
+  double sum = 0;
+  double last = std::numeric_limits<double>::infinity();
+  while (true) {
+    const std::string_view name = parts.unit.substr(0, parts.unit.find_first_of("0123456789."));
+    const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
+                                   [&](const auto& each) { return each.first == name; });
+    if (unit == kUnits.end() || unit->second >= last) return Refuse(text, kRight);
+    last = unit->second;
+    sum += parts.number * last;
+    const std::string_view rest = parts.unit.substr(name.size());
+    if (rest.empty()) break;
+    if (!Split(rest, parts)) return Refuse(text, kRight);
   }
-  return Refuse(text, kRight);
+  if (!(sum <= kLongest)) return Refuse(text, kRight);
+  return std::chrono::nanoseconds(std::llround(sum));
 }
 
 absl::StatusOr<double> ParseSeconds(std::string_view text) {

@@ -30,7 +30,7 @@ absl::StatusOr<double> ParseRate(std::string_view text);
 absl::StatusOr<int64_t> ParseBytes(std::string_view text);
 // Not negative: 0.25 or 25%.
 absl::StatusOr<double> ParseShare(std::string_view text);
-// Not negative. Units: ns, us, ms, s, m, h.
+// Not negative: 250ms, 1.5h, 1h30m, 2d. Units: ns, us, ms, s, m, h, d.
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 
 // The same in seconds, as a message has it.

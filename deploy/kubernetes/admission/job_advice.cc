@@ -112,8 +112,9 @@ absl::Status TakeRange(const Review& review, JobQuestion& asked) {
     lower = earlier->min;
     upper = earlier->max;
   }
-  // One of the pods that are counted remains.
-  asked.min_pods = std::max({min->value_or(1), lower, job.pods_besides + 1});
+  // One of the pods that are counted remains, unless there is none.
+  const bool has_none = job.pods && *job.pods == job.pods_besides;
+  asked.min_pods = std::max({min->value_or(1), lower, job.pods_besides + (has_none ? 0 : 1)});
   asked.max_pods = std::min(max->value_or(kMaxWorkers), std::max(upper, asked.min_pods));
   if (asked.max_pods < asked.min_pods)
     return Wrong("max", absl::StrCat("is ", asked.max_pods, ", below the least, ", asked.min_pods));

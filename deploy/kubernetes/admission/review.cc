@@ -38,8 +38,12 @@ constexpr std::string_view kKeptFields[] = {
     "request.object.spec.parallelism",
     "request.object.spec.completions",
     "request.object.spec.completionMode",
+    "request.object.spec.maxFailedIndexes",
+    "request.object.spec.successPolicy.rules.*.succeededIndexes",
+    "request.object.spec.successPolicy.rules.*.succeededCount",
     "request.object.spec.template.spec.containers.*.resources.limits.*",
     "request.object.spec.nprocPerNode",
+    "request.object.spec.runPolicy.schedulingPolicy.minAvailable",
     "request.object.spec.elasticPolicy.minReplicas",
     "request.object.spec.elasticPolicy.maxReplicas",
     "request.object.spec.elasticPolicy.nProcPerNode",
@@ -56,6 +60,9 @@ constexpr std::string_view kKeptFields[] = {
     "request.object.spec.replicatedJobs.*.template.spec.parallelism",
     "request.object.spec.replicatedJobs.*.template.spec.completions",
     "request.object.spec.replicatedJobs.*.template.spec.completionMode",
+    "request.object.spec.replicatedJobs.*.template.spec.maxFailedIndexes",
+    "request.object.spec.replicatedJobs.*.template.spec.successPolicy.rules.*.succeededIndexes",
+    "request.object.spec.replicatedJobs.*.template.spec.successPolicy.rules.*.succeededCount",
     kReplicatedLimits};
 
 // A tree of kKeptFields. A node without children is a field, whose value is kept if it is no object

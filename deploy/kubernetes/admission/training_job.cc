@@ -106,6 +106,16 @@ absl::Status TakeCount(const std::optional<int64_t>& count, TrainingJob& job) {
   return absl::OkStatus();
 }
 
+// Why a count must not be changed: a field that Kubernetes or a gang scheduler holds against it,
+// and would then refuse the job, or wait for pods that are not made.
+std::string FixedBy(const json& object, std::initializer_list<std::string_view> keys,
+                    const std::string& path) {
+  const json* value = FindIn(object, keys);
+  if (value == nullptr || value->is_null()) return "";
+  return absl::StrCat(path, value->is_primitive() ? absl::StrCat(" ", value->dump()) : "",
+                      " depends on it");
+}
+
 // The specification of a Job at a pointer and path: its own, or one in a JobSet.
 absl::Status TakeJobSpec(const json& object, const json* found, const std::string& pointer,
                          const std::string& path, TrainingJob& job) {
@@ -128,6 +138,10 @@ absl::Status TakeJobSpec(const json& object, const json* found, const std::strin
   }
   if (!is_indexed && *completions && job.fixed_because.empty() && **completions > 1)
     job.fixed_because = absl::StrCat(path, ".completionMode is not Indexed");
+  for (const char* field : {"maxFailedIndexes", "successPolicy"}) {
+    if (job.fixed_because.empty())
+      job.fixed_because = FixedBy(spec, {field}, absl::StrCat(path, ".", field));
+  }
   return TakeCount(*parallelism, job);
 }
 
@@ -145,6 +159,20 @@ absl::StatusOr<TrainingJob> ReadJob(const json& object, TrainingJob job) {
   return job;
 }
 
+// The gang of a job of Kubeflow's operators; without a number it is all pods there are.
+std::string FixedByGang(const json& object) {
+  return FixedBy(object, {"spec", "runPolicy", "schedulingPolicy", "minAvailable"},
+                 "spec.runPolicy.schedulingPolicy.minAvailable");
+}
+
+// `pods` of a job whose Worker says `worker`, and how few there may be: one of Worker remains,
+// unless there is none.
+absl::Status TakeWorkers(const std::optional<int64_t>& worker, const std::optional<int64_t>& least,
+                         TrainingJob& job) {
+  job.min_pods = std::max<int64_t>(least.value_or(0), worker == 0 ? 0 : 1) + job.pods_besides;
+  return worker ? TakeCount(worker, job) : absl::OkStatus();
+}
+
 absl::StatusOr<TrainingJob> ReadPyTorchJob(const json& object, TrainingJob job) {
   const auto master = Count(object, {"spec", "pytorchReplicaSpecs", "Master", "replicas"},
                             "spec.pytorchReplicaSpecs.Master.replicas");
@@ -158,8 +186,12 @@ absl::StatusOr<TrainingJob> ReadPyTorchJob(const json& object, TrainingJob job) 
   if (!worker.ok()) return worker.status();
   // The operator's older versions have it in the policy.
   const bool is_older = FindIn(object, {"spec", "nprocPerNode"}) == nullptr;
-  const int64_t gpus =
-      GpusOfPod(FindIn(object, {"spec", "pytorchReplicaSpecs", "Worker", "template"}));
+  const json* worker_spec = FindIn(object, {"spec", "pytorchReplicaSpecs", "Worker"});
+  // A job of a master alone trains there.
+  const bool is_master_alone =
+      job.pods_besides > 0 && worker->value_or(0) == 0 && (worker_spec == nullptr || *worker == 0);
+  const json* trains = is_master_alone ? master_spec : worker_spec;
+  const int64_t gpus = trains == nullptr ? 0 : GpusOfPod(FindIn(*trains, {"template"}));
   const auto processes =
       is_older ? WorkersPerPod(object, {"spec", "elasticPolicy", "nProcPerNode"},
                                "spec.elasticPolicy.nProcPerNode", gpus)
@@ -172,11 +204,15 @@ absl::StatusOr<TrainingJob> ReadPyTorchJob(const json& object, TrainingJob job) 
   const auto most =
       Count(object, {"spec", "elasticPolicy", "maxReplicas"}, "spec.elasticPolicy.maxReplicas");
   if (!most.ok()) return most.status();
-  // The policy counts the pods of Worker. One of them remains, whatever is advised.
-  job.min_pods = std::max<int64_t>(least->value_or(1), 1) + job.pods_besides;
+  // The policy counts the pods of Worker.
   if (*most) job.max_pods = **most + job.pods_besides;
-  if (!*worker) return job;
-  if (absl::Status taken = TakeCount(*worker, job); !taken.ok()) return taken;
+  job.fixed_because = FixedByGang(object);
+  if (is_master_alone && worker_spec == nullptr)
+    job.fixed_because = "spec.pytorchReplicaSpecs has no Worker";
+  if (absl::Status taken =
+          TakeWorkers(is_master_alone ? std::optional<int64_t>(0) : *worker, *least, job);
+      !taken.ok())
+    return taken;
   return job;
 }
 
@@ -190,9 +226,8 @@ absl::StatusOr<TrainingJob> ReadMpiJob(const json& object, TrainingJob job) {
   const auto slots = WorkersPerPod(object, {"spec", "slotsPerWorker"}, "spec.slotsPerWorker", 1);
   if (!slots.ok()) return slots.status();
   job.workers_per_pod = *slots;
-  job.min_pods = 1 + job.pods_besides;
-  if (!*worker) return job;
-  if (absl::Status taken = TakeCount(*worker, job); !taken.ok()) return taken;
+  job.fixed_because = FixedByGang(object);
+  if (absl::Status taken = TakeWorkers(*worker, std::nullopt, job); !taken.ok()) return taken;
   return job;
 }
 
@@ -214,6 +249,12 @@ std::string NameOf(const json& replicated) {
   return name != nullptr && name->is_string() ? name->get<std::string>() : "";
 }
 
+// The number at `keys`; where there is none, Kubernetes makes one.
+double NumberAt(const json& object, std::initializer_list<std::string_view> keys) {
+  const json* value = FindIn(object, keys);
+  return value != nullptr && value->is_number() ? value->get<double>() : 1;
+}
+
 // The place of the replicated job that has the workers: the one that is named, else the only one,
 // else the only one of several pods.
 absl::StatusOr<size_t> WorkersOf(const json& object, const json& replicated_jobs) {
@@ -223,9 +264,9 @@ absl::StatusOr<size_t> WorkersOf(const json& object, const json& replicated_jobs
   const std::string* wanted = FindText(object, "annotations", kReplicatedJob);
   std::vector<size_t> found;
   for (size_t i = 0; i < replicated_jobs.size(); ++i) {
-    const json* parallelism = FindIn(replicated_jobs[i], {"template", "spec", "parallelism"});
-    const bool has_several =
-        parallelism != nullptr && parallelism->is_number() && parallelism->get<double>() > 1;
+    const bool has_several = NumberAt(replicated_jobs[i], {"replicas"}) *
+                                 NumberAt(replicated_jobs[i], {"template", "spec", "parallelism"}) >
+                             1;
     if (wanted != nullptr ? NameOf(replicated_jobs[i]) == *wanted
                           : has_several || replicated_jobs.size() == 1)
       found.push_back(i);

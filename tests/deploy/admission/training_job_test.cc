@@ -42,6 +42,28 @@ TEST(TrainingJobTest, AJobThatWorksThroughAListIsLeftAlone) {
       HasSubstr("is not Indexed"));
 }
 
+TEST(TrainingJobTest, ACountThatAnotherFieldDependsOnIsLeftAlone) {
+  const auto why_of = [](std::string_view group, std::string_view kind, const char* object) {
+    return Read(group, kind, object).fixed_because;
+  };
+  EXPECT_EQ(why_of("batch", "Job", R"({"spec": {"parallelism": 8, "completions": 8,
+      "completionMode": "Indexed", "maxFailedIndexes": 4}})"),
+            "spec.maxFailedIndexes 4 depends on it");
+  EXPECT_EQ(why_of("batch", "Job", R"({"spec": {"parallelism": 8, "completions": 8,
+      "completionMode": "Indexed", "successPolicy": {"rules": [{"succeededCount": 8}]}}})"),
+            "spec.successPolicy depends on it");
+  EXPECT_EQ(why_of("jobset.x-k8s.io", "JobSet", R"({"spec": {"replicatedJobs": [{"template": {
+      "spec": {"parallelism": 8, "completions": 8, "completionMode": "Indexed",
+      "maxFailedIndexes": 4}}}]}})"),
+            "spec.replicatedJobs[0].template.spec.maxFailedIndexes 4 depends on it");
+  EXPECT_EQ(why_of("kubeflow.org", "PyTorchJob", R"({"spec": {"runPolicy": {"schedulingPolicy": {
+      "minAvailable": 8}}, "pytorchReplicaSpecs": {"Worker": {"replicas": 8}}}})"),
+            "spec.runPolicy.schedulingPolicy.minAvailable 8 depends on it");
+  EXPECT_EQ(why_of("kubeflow.org", "MPIJob", R"({"spec": {"runPolicy": {"schedulingPolicy": {
+      "minAvailable": 9}}, "mpiReplicaSpecs": {"Worker": {"replicas": 8}}}})"),
+            "spec.runPolicy.schedulingPolicy.minAvailable 9 depends on it");
+}
+
 TEST(TrainingJobTest, KueueWantsParallelismAboveItsLeast) {
   const TrainingJob job = Read("batch", "Job", R"({"metadata": {
       "labels": {"kueue.x-k8s.io/queue-name": "q"},
@@ -56,6 +78,27 @@ TEST(TrainingJobTest, AMasterCountsAsOneAndOneWorkerRemains) {
   EXPECT_THAT(job.pods, Optional(8));
   EXPECT_EQ(job.pods_besides, 1);
   EXPECT_THAT(job.min_pods, Optional(2));
+}
+
+TEST(TrainingJobTest, AMasterAloneIsOnePodWithItsAccelerators) {
+  constexpr char kMaster[] =
+      R"("Master": {"replicas": 1, "template": {"spec": {"containers": [{"resources": {"limits": {
+         "nvidia.com/gpu": 8}}}]}}})";
+  const auto read = [&](const std::string& worker) {
+    const std::string object =
+        R"({"spec": {"pytorchReplicaSpecs": {)" + std::string(kMaster) + worker + "}}}";
+    return Read("kubeflow.org", "PyTorchJob", object.c_str());
+  };
+  const TrainingJob alone = read("");
+  EXPECT_THAT(alone.pods, Optional(1));
+  EXPECT_THAT(alone.min_pods, Optional(1));
+  EXPECT_EQ(alone.workers_per_pod, 8);
+  EXPECT_THAT(alone.fixed_because, HasSubstr("has no Worker"));
+  const TrainingJob none = read(R"(, "Worker": {"replicas": 0})");
+  EXPECT_THAT(none.pods, Optional(1));
+  EXPECT_THAT(none.min_pods, Optional(1));
+  EXPECT_EQ(none.workers_per_pod, 8);
+  EXPECT_EQ(none.fixed_because, "");
 }
 
 TEST(TrainingJobTest, ProcessesOfAPodAreFoundInTheirOrder) {
@@ -91,6 +134,20 @@ TEST(TrainingJobTest, AJobSetsWorkersAreThoseOfSeveralPods) {
   named["metadata"]["annotations"]["stepcast.dev/replicated-job"] = "nobody";
   EXPECT_EQ(DetailsOf(ReadTrainingJob("jobset.x-k8s.io", "JobSet", named).status()).reason,
             "WORKERS_UNCLEAR");
+}
+
+TEST(TrainingJobTest, CopiesOfAReplicatedJobAreSeveralPods) {
+  const auto read = [](const char* first) {
+    const std::string object = std::string(R"({"spec": {"replicatedJobs": [)") + first + R"(,
+        {"name": "workers", "replicas": 8, "template": {"spec": {"parallelism": 1}}}]}})";
+    return ReadTrainingJob("jobset.x-k8s.io", "JobSet", json::parse(object));
+  };
+  const auto driven = read(R"({"name": "driver", "template": {"spec": {"parallelism": 1}}})");
+  ASSERT_TRUE(driven.ok()) << driven.status();
+  EXPECT_THAT(driven->pods, Optional(8));
+  EXPECT_THAT(driven->fixed_because, HasSubstr("spec.replicatedJobs[1].replicas is 8"));
+  const auto served = read(R"({"name": "ps", "template": {"spec": {"parallelism": 4}}})");
+  EXPECT_EQ(DetailsOf(served.status()).reason, "WORKERS_UNCLEAR");
 }
 
 TEST(TrainingJobTest, CountsThatAreNoneSayWhy) {

@@ -1,5 +1,8 @@
 #include "server/store/sqlite_backup.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -56,6 +59,23 @@ class SqliteBackupTest : public testing::Test {
   const TemporaryDirectory directory_;
   const FakeClock clock_;
 };
+
+TEST_F(SqliteBackupTest, OthersMayNotReadACopyAndWhatRootMakesIsTheDirectorysOwners) {
+  MakeBackup("backup");
+  constexpr auto kOthers = std::filesystem::perms::others_all;
+  EXPECT_EQ(std::filesystem::status(Path("backup")).permissions() & kOthers,
+            std::filesystem::perms::none);
+  if (geteuid() != 0) GTEST_SKIP() << "only root makes files for others";
+  constexpr uid_t kNobody = 65534;
+  std::filesystem::create_directory(Path("new"));
+  ASSERT_EQ(chown(Path("new").c_str(), kNobody, kNobody), 0);
+  ASSERT_TRUE(RestoreSqlite(Path("backup"), Path("new")).ok());
+  for (const auto& file : std::filesystem::directory_iterator(Path("new"))) {
+    struct stat facts {};
+    ASSERT_EQ(stat(file.path().c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_uid, kNobody) << file.path();
+  }
+}
 
 void ExpectRefused(const absl::Status& status, const std::string& reason) {
   EXPECT_EQ(DetailsOf(status).reason, reason) << status;

@@ -103,10 +103,18 @@ TEST(ParseDurationTest, KnowsUnits) {
   EXPECT_EQ(*ParseDuration("7ns"), nanoseconds(7));
   EXPECT_EQ(*ParseDuration("2m"), seconds(120));
   EXPECT_EQ(*ParseDuration("1h"), seconds(3600));
+  EXPECT_EQ(*ParseDuration("2d"), seconds(2 * 86'400));
+}
+
+TEST(ParseDurationTest, AddsPartsFromTheLargestUnitOn) {
+  EXPECT_EQ(*ParseDuration("1h30m"), std::chrono::seconds(5400));
+  EXPECT_EQ(*ParseDuration("1d2h3m4.5s"), std::chrono::milliseconds(93'784'500));
+  for (const char* text : {"30m1h", "1h30", "1h1h", "1h 30m", "1h-1m", "1hm", "1h30m0", "1h1e300s"})
+    EXPECT_FALSE(ParseDuration(text).ok()) << text;
 }
 
 TEST(ParseDurationTest, RefusesTheRest) {
-  for (const char* text : {"", "s", "-1", "1d", "1 min", "1e30", "inf"})
+  for (const char* text : {"", "s", "-1", "1w", "1 min", "1e30", "inf"})
     EXPECT_FALSE(ParseDuration(text).ok()) << text;
 }
 
