@@ -120,8 +120,7 @@ ServerDescription Describe(const ServerOptions& options, const std::string& repl
           .engine_version = kEngineVersion,
           .replica = replica,
           .start_time_ns = clock.WallNs(),
-          .store = NameOf(options.store),
-          .settings = options.settings};
+          .store = NameOf(options.store)};
 }
 
 // The contract's levels are the log's, one later.
@@ -139,6 +138,7 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
       simulation_observer_(environment.metrics.simulation_jobs, options.simulation_observer),
       store_jobs_({.threads = options.store_threads,
                    .queue_max = static_cast<size_t>(options.store_queue_max),
+                   .queue_max_name = "store_queue_max",
                    .observer = &environment.metrics.store_jobs,
                    .clock = &environment.clock}),
       simulation_jobs_({.threads = options.threads,
@@ -179,12 +179,25 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
                                                                           : TemporaryDirectory(),
                    .max_job_seconds = options.max_job_seconds,
                    .max_answer_cache_bytes = options.max_answer_cache_bytes},
+      settings_(options.settings),
       profile_service_(MakeProfileService(profiles_, environment_)),
       prediction_service_(MakePredictionService(predictions_, environment_)),
       admin_service_(MakeAdminService(
-          {.description = Describe(options, environment.replica, environment.clock),
+          {.describe =
+               [this, fixed = Describe(options, environment.replica, environment.clock)] {
+                 ServerDescription description = fixed;
+                 MutexLock lock(settings_mutex_);
+                 description.settings = settings_;
+                 return description;
+               },
            .set_log_level =
-               [&log = environment.log](WireLogLevel level) { return SetLevel(log, level); },
+               [this, &log = environment.log](WireLogLevel level) {
+                 constexpr const char* kNames[] = {"", "debug", "info", "warning", "error", "off"};
+                 const WireLogLevel before = SetLevel(log, level);
+                 MutexLock lock(settings_mutex_);
+                 settings_["log-level"] = kNames[static_cast<int>(level)];
+                 return before;
+               },
            .long_running = [this] { return operations_.List(); }},
           environment_)),
       operations_(options.operations, {.replica = environment.replica,
@@ -200,6 +213,8 @@ void BackEnd::SetLimits(const ServerOptions& options) {
   store_jobs_.SetLimits(static_cast<size_t>(options.store_queue_max), 0);
   budget_.SetMax(options.max_pending_bytes);
   store_.SetLimits(options.store_limits);
+  MutexLock lock(settings_mutex_);
+  settings_ = options.settings;
 }
 
 void BackEnd::Drain() {

@@ -131,8 +131,8 @@ class BackEnd {
   OperationBackEnd& operations() { return operations_; }
   // OK while the store can serve.
   absl::Status Check() { return store_.Check(); }
-  // Takes over the limits that may change while calls are under way: of the queues, of the bytes of
-  // requests and of the store.
+  // Takes over the limits that may change while calls are under way, of the queues, of the bytes of
+  // requests and of the store, and the settings that are told.
   void SetLimits(const ServerOptions& options);
   // Returns when the jobs there are have run; more are refused.
   void Drain();
@@ -152,6 +152,8 @@ class BackEnd {
   CostModel costs_;
   CallLog call_log_;
   const CallEnvironment environment_;
+  Mutex settings_mutex_;
+  std::map<std::string, std::string> settings_ STEPCAST_GUARDED_BY(settings_mutex_);
   const std::unique_ptr<grpc::Service> profile_service_;
   const std::unique_ptr<grpc::Service> prediction_service_;
   const std::unique_ptr<grpc::Service> admin_service_;

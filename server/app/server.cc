@@ -48,9 +48,8 @@ std::string ReplicaId(const std::string& given) {
                       random.ok() ? random->substr(0, kRandomDigits) : absl::StrCat(getpid()));
 }
 
-// The names of settings that differ and are not for Reload.
-std::string WaitingForRestart(const std::map<std::string, std::string>& now,
-                              const std::map<std::string, std::string>& next) {
+// The settings that Reload takes over.
+bool IsReloaded(const std::string& name) {
   static const auto& reloaded = *new std::set<std::string>{"log-level",
                                                            "drain-delay",
                                                            "drain-timeout",
@@ -66,11 +65,20 @@ std::string WaitingForRestart(const std::map<std::string, std::string>& now,
                                                            "max-store-bytes",
                                                            "max-client-profiles",
                                                            "max-client-store-bytes"};
+  return reloaded.count(name) > 0;
+}
+
+// Takes the settings over that may be; the names of the others that differ.
+std::string TakeOver(const std::map<std::string, std::string>& next,
+                     std::map<std::string, std::string>& now) {
   std::vector<std::string> waiting;
   for (const auto& [name, value] : next) {
     const auto old = now.find(name);
-    if (reloaded.count(name) == 0 && old != now.end() && old->second != value)
+    if (IsReloaded(name)) {
+      now.insert_or_assign(name, value);
+    } else if (old != now.end() && old->second != value) {
       waiting.push_back(name);
+    }
   }
   return absl::StrJoin(waiting, ",");
 }
@@ -216,11 +224,13 @@ void Server::Reload(const absl::StatusOr<ServerOptions>& options) {
       options.ok() ? part.security->Reload(options->security) : options.status();
   part.metrics.security.OnReload(status.ok());
   if (!status.ok()) return part.log.Error("not reloaded", {{"why", std::string(status.message())}});
-  const std::string waiting = WaitingForRestart(part.options.settings, options->settings);
+  const std::string waiting = TakeOver(options->settings, part.options.settings);
   part.options.drain_delay_seconds = options->drain_delay_seconds;
   part.options.drain_timeout_seconds = options->drain_timeout_seconds;
   part.log.SetLevel(options->log.level);
-  part.back_end->SetLimits(*options);
+  ServerOptions next = *options;
+  next.settings = part.options.settings;
+  part.back_end->SetLimits(next);
   part.metrics.SetMaxProfiles(options->store_limits.max_profiles);
   part.log.Info("reloaded");
   if (!waiting.empty()) part.log.Warning("settings wait for a restart", {{"settings", waiting}});

@@ -91,6 +91,9 @@ class EngineRun {
   // The time budget of the options counts from here.
   EngineRun(const Environment& environment, AnswerContext context);
 
+  // Nothing of it is reported: another server does.
+  void CountNothing() { environment_.observer = nullptr; }
+
   // Calls `compute` with a check that is `stop` and, once the budget is spent, TimeBudgetSpent().
   // Its answer gets the context, with the seconds taken and whether the budget was spent.
   template <typename Answer, typename Compute>

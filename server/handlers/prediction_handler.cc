@@ -161,6 +161,7 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view 
                               own = means()](StopCheck stop, const ComputingMeans* other) mutable {
                                const ComputingMeans& with = other == nullptr ? own : *other;
                                known.memory = with.runs;
+                               if (with.helps) run.CountNothing();
                                return run.template Do<Answer>(stop, [&](StopCheck check) {
                                  return compute(profile, query, check, with.executor, known);
                                });
@@ -323,6 +324,7 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
        ids = std::move(call.draft.job_ids), digests = std::move(digests),
        own = means()](StopCheck stop, const ComputingMeans* other) mutable {
         const ComputingMeans& with = other == nullptr ? own : *other;
+        if (with.helps) run.CountNothing();
         for (absl::StatusOr<AllocationJob>& job : query.jobs)
           if (job.ok()) job->known.memory = with.runs;
         auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) {

@@ -93,6 +93,7 @@ class DecodedProfiles {
 struct ComputingMeans {
   const Executor& executor;
   RunMemory* runs = nullptr;  // null: no run is kept
+  bool helps = false;         // another server gives the answer, and counts it
 };
 
 // A computation: the rest of a request that has been checked.

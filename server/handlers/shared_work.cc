@@ -65,7 +65,6 @@ class SharedWork::Loop {
     if (const int64_t shards = ShardsOfTheRest(); shards > 1) Share(shards);
     work_.StopRecording();
     MakeRest();
-    work_.ForgetForeign();
   }
 
  private:
@@ -158,8 +157,8 @@ class SharedWork::Loop {
     work_.seconds_of_part_ = static_cast<double>(taken_ns) / kNsPerSecond /
                              static_cast<double>(plan_.Begin(shard + 1) - plan_.Begin(shard));
     MarkRead(shard);
-    // With the runs of the first parts.
-    return Goes(environment().store.Finish(name(), shard, work_.TakeRecorded()));
+    // With the runs of the first parts. Those of others are read as they come: they are progress.
+    return Goes(environment().store.Finish(name(), shard, work_.TakeRecorded())) && ReadOthers();
   }
 
   bool ReadOthers() {
@@ -242,11 +241,7 @@ std::shared_ptr<const RunSummary> SharedWork::Find(const std::string& key) {
   const std::shared_ptr<const std::string> bytes = runs_.Find(key);
   if (bytes == nullptr) return nullptr;
   Record(key, bytes);
-  std::shared_ptr<const RunSummary> run = RunOfBytes(*bytes);
-  if (run == nullptr) return nullptr;
-  MutexLock lock(mutex_);
-  if (foreign_.erase(key) > 0) foreign_operations_ += run->simulated_operations;
-  return run;
+  return RunOfBytes(*bytes);
 }
 
 void SharedWork::Keep(const std::string& key, std::shared_ptr<const RunSummary> run) {
@@ -271,11 +266,6 @@ void SharedWork::StopRecording() const {
   recorded_.reset();
 }
 
-void SharedWork::ForgetForeign() const {
-  MutexLock lock(mutex_);
-  foreign_.clear();
-}
-
 std::string SharedWork::TakeRecorded() const {
   MutexLock lock(mutex_);
   std::string all;
@@ -293,9 +283,12 @@ void SharedWork::KeepAll(const std::string& bytes) const {
   std::string_view key;
   std::string_view run;
   while (TakeText(left, key) && TakeText(left, run)) {
-    runs_.Keep(std::string(key), std::make_shared<const std::string>(run), run.size());
-    MutexLock lock(mutex_);
-    foreign_.insert(std::string(key));
+    std::string name(key);
+    if (runs_.Find(name) != nullptr) continue;  // made here, too
+    const std::shared_ptr<const RunSummary> summary = RunOfBytes(run);
+    if (summary == nullptr) continue;
+    foreign_operations_ += summary->simulated_operations;
+    runs_.Keep(name, std::make_shared<const std::string>(run), run.size());
   }
 }
 

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -56,7 +55,7 @@ class SharedWork final : public Executor, public RunMemory {
 
   // True if it helps with an operation that does not run any more.
   bool IsOver() const { return is_over_; }
-  // Operations of the runs that others have made, as far as they were found here.
+  // Operations of the runs that others have made, as far as they were read here.
   int64_t foreign_operations() const { return foreign_operations_; }
 
  private:
@@ -66,8 +65,6 @@ class SharedWork final : public Executor, public RunMemory {
   void Record(const std::string& key, const std::shared_ptr<const std::string>& bytes);
   void StartRecording() const;
   void StopRecording() const;
-  // Runs of others that no part of the loop asked for.
-  void ForgetForeign() const;
   // All runs that were found or kept since, or since they were taken last.
   std::string TakeRecorded() const;
   void KeepAll(const std::string& bytes) const;
@@ -87,9 +84,7 @@ class SharedWork final : public Executor, public RunMemory {
   // Runs, by key; where they are recorded.
   mutable std::optional<std::unordered_map<std::string, std::shared_ptr<const std::string>>>
       recorded_ STEPCAST_GUARDED_BY(mutex_);
-  // Keys of others' runs that were not found yet.
-  mutable std::unordered_set<std::string> foreign_ STEPCAST_GUARDED_BY(mutex_);
-  std::atomic<int64_t> foreign_operations_{0};
+  mutable std::atomic<int64_t> foreign_operations_{0};
 };
 
 }  // namespace stepcast::server

@@ -182,10 +182,12 @@ class HttpServer::Civet {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address,
                                                               HttpPages pages) {
-  constexpr int kThreads = 4;
+  // Each connection holds one until its request is there, or was not for so long: strangers who say
+  // nothing must not hold up a probe.
+  constexpr int kThreads = 32;
   const std::string threads = absl::StrCat(kThreads + pages.max_reports);
   const std::vector<std::string> options{
-      "listening_ports",   address, "num_threads",      threads, "request_timeout_ms",       "5000",
+      "listening_ports",   address, "num_threads",      threads, "request_timeout_ms",       "3000",
       "enable_keep_alive", "no",    "max_request_size", "8192",  "enable_directory_listing", "no"};
   // The library reports a failed start by an exception, and what the system said in errno.
   try {

@@ -1,13 +1,12 @@
 // Singleflight, as Go calls it: one computation for all who ask the same at the same time.
 //
-// Who asks waits on a flight. The first one on a flight has to see that it is computed and landed;
-// the others only wait. A flight goes on while anyone waits on it, so one caller's deadline or
-// cancellation never takes another's answer. Knows nothing of prediction. Threads: safe; waiters
-// are told outside every lock, each exactly once. Lifetime: a waiter is borrowed until it is told;
-// Flights must outlive its flights.
+// Who asks waits on a flight. The first one on a flight has to see that it is computed and landed.
+// The flight has that one's plan, which says how, for all who come. A flight goes on while anyone
+// waits on it, so one caller's deadline or cancellation never takes another's answer. Knows nothing
+// of prediction. Threads: safe; waiters are told outside every lock, each exactly once. Lifetime: a
+// waiter is borrowed until it is told; Flights must outlive its flights.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -37,12 +36,15 @@ class Waiter {
   ~Waiter() = default;
 };
 
-template <typename Result>
+template <typename Result, typename Plan>
 class Flights {
  public:
   class Flight {
    public:
-    Flight(Flights& flights, std::string key) : flights_(flights), key_(std::move(key)) {}
+    Flight(Flights& flights, std::string key, std::shared_ptr<Plan> plan)
+        : flights_(flights), key_(std::move(key)), plan_(std::move(plan)) {}
+
+    Plan& plan() const { return *plan_; }
 
     // Tells those whose own check fails, what `explain` makes of that, and lets them go. CANCELLED
     // once nobody is left; then nobody comes any more.
@@ -66,13 +68,6 @@ class Flights {
                        {.reason = "CANCELLED"});
     }
 
-    // True if anyone waits on it who has not gone.
-    bool IsWanted() const {
-      MutexLock lock(flights_.mutex_);
-      return std::any_of(waiters_.begin(), waiters_.end(),
-                         [](const Waiter<Result>* waiter) { return waiter->Check().ok(); });
-    }
-
     // Tells all who wait. Call once.
     void Land(const absl::StatusOr<Result>& result) {
       std::vector<Waiter<Result>*> waiters;
@@ -92,19 +87,23 @@ class Flights {
 
     Flights& flights_;
     const std::string key_;
+    const std::shared_ptr<Plan> plan_;
     std::vector<Waiter<Result>*> waiters_;  // guarded by flights_.mutex_
     bool is_closed_ = false;                // the same
   };
 
-  // Null: the waiter waits on a flight that is under way. Else it is the first on this one, which
-  // whoever called has to land.
-  std::shared_ptr<Flight> Board(const std::string& key, Waiter<Result>& waiter) {
+  struct Boarding {
+    std::shared_ptr<Flight> flight;
+    bool is_first = false;  // it was not there, and has the plan: whoever called has to land it
+  };
+  // The waiter may be told, and gone, as soon as a flight is there already.
+  Boarding Board(const std::string& key, Waiter<Result>& waiter, std::shared_ptr<Plan> plan) {
     MutexLock lock(mutex_);
     std::shared_ptr<Flight>& flight = by_key_[key];
     const bool is_first = flight == nullptr;
-    if (is_first) flight = std::make_shared<Flight>(*this, key);
+    if (is_first) flight = std::make_shared<Flight>(*this, key, std::move(plan));
     flight->waiters_.push_back(&waiter);
-    return is_first ? flight : nullptr;
+    return {.flight = flight, .is_first = is_first};
   }
 
  private:

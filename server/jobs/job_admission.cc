@@ -23,14 +23,14 @@ int RetryDelayMs(double seconds) {
       std::clamp(seconds * 1e3, double{kMinRetryDelayMs}, double{kMaxRetryDelayMs}));
 }
 
-absl::Status QueueFull(const PoolLoad& load, const char* limit, double value, const char* what) {
-  const double half = 0.5 * load.queue_seconds / static_cast<double>(load.threads);
+absl::Status Full(const PoolLoad& load, const char* limit, double value, const std::string& why) {
+  const double left = load.queue_seconds > 0 ? 0.5 * load.queue_seconds : load.running_seconds;
   return MakeError(absl::StatusCode::kResourceExhausted,
-                   absl::StrCat("the job queue is full: ", value, what),
+                   absl::StrCat("the job queue is full: ", why),
                    {.reason = "QUEUE_FULL",
                     .metadata = {{limit, absl::StrCat(value)},
                                  {"queue_seconds", absl::StrCat(load.queue_seconds)}},
-                    .retry_delay_ms = RetryDelayMs(half),
+                    .retry_delay_ms = RetryDelayMs(left / static_cast<double>(load.threads)),
                     .quota_subject = limit});
 }
 
@@ -41,16 +41,23 @@ double ExpectedWaitSeconds(const PoolLoad& load) {
   return (load.running_seconds + load.ahead_seconds) / static_cast<double>(load.threads);
 }
 
+absl::Status QueueFull(const PoolLoad& load, const AdmissionLimits& limits,
+                       const std::string& why) {
+  return Full(load, limits.queue_max_name, static_cast<double>(limits.queue_max), why);
+}
+
 absl::Status CheckRoom(const JobTicket& ticket, const PoolLoad& load,
                        const AdmissionLimits& limits) {
   if (load.unfinished >= load.threads + limits.queue_max) {
-    return QueueFull(load, "queue_max", static_cast<double>(limits.queue_max), " jobs are waiting");
+    return QueueFull(load, limits, absl::StrCat(limits.queue_max_name, " is ", limits.queue_max));
   }
   const bool waits = load.unfinished >= load.threads;
   if (waits && limits.queue_seconds_max > 0 && load.queue_seconds > 0 &&
       load.queue_seconds + ticket.expected_seconds > limits.queue_seconds_max) {
-    return QueueFull(load, "queue_seconds_max", limits.queue_seconds_max,
-                     " seconds of expected work are waiting");
+    return Full(load, "queue_max_seconds", limits.queue_seconds_max,
+                absl::StrCat(load.queue_seconds, " s of expected work are waiting, with ",
+                             ticket.expected_seconds, " s more above queue_max_seconds, ",
+                             limits.queue_seconds_max));
   }
   return absl::OkStatus();
 }
@@ -70,7 +77,9 @@ absl::Status CheckDeadline(const JobTicket& ticket, const PoolLoad& load) {
                        .metadata = {{"seconds_left", absl::StrCat(left)},
                                     {"expected_wait_seconds", absl::StrCat(wait)},
                                     {"expected_seconds", absl::StrCat(own)}}};
-  if (!waits) return MakeError(absl::StatusCode::kDeadlineExceeded, message, std::move(details));
+  // Such a call is never let in, whatever waits.
+  if (!waits || own > kDoubt * left)
+    return MakeError(absl::StatusCode::kDeadlineExceeded, message, std::move(details));
   // By then a call with the same deadline would be let in, if nobody else came.
   details.retry_delay_ms = RetryDelayMs(wait + own - kUsableShare * left);
   return MakeError(absl::StatusCode::kResourceExhausted, message, std::move(details));

@@ -27,6 +27,8 @@ struct JobTicket {
   bool is_least = false;        // it has not been read, and will compute no less
   std::optional<int64_t>
       deadline_ns;  // on the clock's monotonic time: nobody wants it any more from then on
+  std::optional<int64_t> end_ns;  // the same: if it still waits then, it is called with
+                                  // DEADLINE_EXCEEDED, so that its error arrives in time
 };
 
 // A job as a listing shows it.
@@ -42,6 +44,7 @@ inline constexpr double kUnknownJobSeconds = 0.01;
 struct AdmissionLimits {
   size_t queue_max = 64;
   double queue_seconds_max = 0;  // of expected work that waits, on one thread; 0: no bound
+  const char* queue_max_name = "queue_max";  // of the setting, for errors
 };
 
 // The load of a pool before the new job.
@@ -57,17 +60,20 @@ struct PoolLoad {
 // From now until a thread takes the new job.
 double ExpectedWaitSeconds(const PoolLoad& load);
 
-// OK, or RESOURCE_EXHAUSTED, reason QUEUE_FULL, with the limit as quota subject, and RetryInfo:
-// when half of the queue will have been served. A single job is taken however long it is expected
+// RESOURCE_EXHAUSTED, reason QUEUE_FULL, with the limit on the number as quota subject, and
+// RetryInfo: when half of the queue will have been served, or what runs where nothing waits.
+absl::Status QueueFull(const PoolLoad& load, const AdmissionLimits& limits, const std::string& why);
+
+// OK, or QueueFull, of the limit that is reached. A single job is taken however long it is expected
 // to take.
 absl::Status CheckRoom(const JobTicket& ticket, const PoolLoad& load,
                        const AdmissionLimits& limits);
 
 // OK, or, where the job's deadline will very probably have passed before it is done:
 // RESOURCE_EXHAUSTED, reason DEADLINE_UNREACHABLE, with RetryInfo, where the wait is to blame;
-// DEADLINE_EXCEEDED, same reason, where nothing waits and the job alone is expected to take four
-// times as long. Behind others a job may use four fifths of the time it has left, by expectation:
-// one that fails at the end has taken the time of one that would not have.
+// DEADLINE_EXCEEDED, same reason, where the job alone is expected to take four times as long.
+// Behind others a job may use four fifths of the time it has left, by expectation: one that fails
+// at the end has taken the time of one that would not have.
 absl::Status CheckDeadline(const JobTicket& ticket, const PoolLoad& load);
 
 // A cost model: the time that work takes, learned from work that was done as an exponential moving

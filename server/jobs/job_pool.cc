@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <optional>
@@ -22,8 +23,9 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr int64_t kReapIntervalNs =
-    10'000'000;  // at most so often a full queue is searched for jobs that nobody wants
+// The queue is searched at most so often for jobs that nobody wants.
+constexpr std::chrono::milliseconds kReapInterval(10);
+constexpr int64_t kReapIntervalNs = 10'000'000;
 constexpr int kRestartDelayMs = 500;
 constexpr int kMostNice = 19;
 // The time that a thread that yields is given at once. Since Linux 6.12 one that wakes and is given
@@ -53,6 +55,17 @@ absl::Status ShuttingDownError() {
                    {.reason = "SHUTTING_DOWN", .retry_delay_ms = kRestartDelayMs});
 }
 
+absl::Status DeadlinePassedError() {
+  return MakeError(absl::StatusCode::kDeadlineExceeded,
+                   "the request's deadline has passed before its turn in the queue came",
+                   {.reason = "DEADLINE_EXCEEDED"});
+}
+
+absl::Status AbandonedError() {
+  return MakeError(absl::StatusCode::kCancelled, "nobody waits for the answer any more",
+                   {.reason = "CANCELLED"});
+}
+
 }  // namespace
 
 class JobPool::State {
@@ -68,7 +81,10 @@ class JobPool::State {
   explicit State(const JobPoolOptions& options)
       : options_(options),
         clock_(options.clock == nullptr ? real_clock_ : *options.clock),
-        limits_{.queue_max = options.queue_max, .queue_seconds_max = options.queue_seconds_max} {
+        limits_{.queue_max = options.queue_max,
+                .queue_seconds_max = options.queue_seconds_max,
+                .queue_max_name = options.queue_max_name} {
+    threads_.emplace_back([this] { ReapWaiting(); });
     for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { RunJobs(); });
     for (int i = 0; i < options_.helpers; ++i) threads_.emplace_back([this] { RunHelpers(); });
   }
@@ -80,12 +96,14 @@ class JobPool::State {
 
   absl::Status Submit(Waiting next) {
     size_t queue_length = 0;
-    std::vector<Waiting> displaced;
-    absl::Status status = Enqueue(next, queue_length, displaced);
-    if (IsFull(status) && Reap()) status = Enqueue(next, queue_length, displaced);
-    for (Waiting& waiting : displaced) Refuse(std::move(waiting));
+    std::optional<Waiting> displaced;
+    absl::Status why = absl::OkStatus();
+    absl::Status status = Enqueue(next, queue_length, displaced, why);
+    if (IsFull(status) && Reap()) status = Enqueue(next, queue_length, displaced, why);
+    if (displaced) Drop(*std::move(displaced), why);
     if (status.ok()) {
       work_.NotifyOne();
+      if (queue_length == 1) waiting_.NotifyOne();
       if (options_.observer != nullptr) options_.observer->OnQueued(queue_length);
     } else if (options_.observer != nullptr) {
       options_.observer->OnRefused();
@@ -125,9 +143,10 @@ class JobPool::State {
     return !draining_ && unfinished_ + helpers_ < threads();
   }
 
-  void SetLimits(const AdmissionLimits& limits) {
+  void SetLimits(size_t queue_max, double queue_seconds_max) {
     MutexLock lock(mutex_);
-    limits_ = limits;
+    limits_.queue_max = queue_max;
+    limits_.queue_seconds_max = queue_seconds_max;
   }
 
   bool IsCrowded() const {
@@ -159,6 +178,7 @@ class JobPool::State {
     draining_ = true;
     work_.NotifyAll();
     helper_work_.NotifyAll();
+    waiting_.NotifyAll();
     while (unfinished_ > 0 || helpers_ > 0) idle_.Wait(mutex_);
   }
 
@@ -168,11 +188,6 @@ class JobPool::State {
     int64_t since_ns = 0;
     int64_t start_ns = 0;
   };
-
-  AdmissionLimits Limits() const {
-    MutexLock lock(mutex_);
-    return limits_;
-  }
 
   static bool IsFull(const absl::Status& status) {
     return status.code() == absl::StatusCode::kResourceExhausted;
@@ -209,15 +224,18 @@ class JobPool::State {
   }
 
   // Moves from `next` only if it is taken, so that a refused one is destroyed outside the lock.
-  // Jobs that had to go for it are to be told outside, too.
-  absl::Status Enqueue(Waiting& next, size_t& queue_length, std::vector<Waiting>& displaced) {
+  // A job that had to go for it is to be told `why` outside, too.
+  absl::Status Enqueue(Waiting& next, size_t& queue_length, std::optional<Waiting>& displaced,
+                       absl::Status& why) {
     const int64_t now_ns = clock_.MonotonicNs();
     bool displaces = false;
     MutexLock lock(mutex_);
     if (absl::Status status = Admission(next.ticket, now_ns, displaces); !status.ok())
       return status;
     if (displaces) {
-      displaced.push_back(*queue_.TakeFromLongest(queue_.SizeOf(next.ticket.client) + 1));
+      why = QueueFull(Load(next.ticket.client, now_ns), limits_,
+                      "a client with fewer jobs waiting came first");
+      displaced = queue_.TakeFromLongest(queue_.SizeOf(next.ticket.client) + 1);
       --unfinished_;
     }
     ++unfinished_;
@@ -235,6 +253,7 @@ class JobPool::State {
   bool Reap() {
     const int64_t now_ns = clock_.MonotonicNs();
     std::map<uint64_t, IsAbandoned> asked;
+    std::vector<Waiting> over;
     {
       MutexLock lock(mutex_);
       if (now_ns < next_reap_ns_) return false;
@@ -242,6 +261,7 @@ class JobPool::State {
       queue_.ForEach([&](const Waiting& waiting) {
         if (waiting.is_abandoned) asked.emplace(waiting.number, waiting.is_abandoned);
       });
+      over = queue_.ExtractIf([&](const Waiting& waiting) { return IsOver(waiting, now_ns); });
     }
     std::erase_if(asked, [](const auto& entry) { return !entry.second(); });
     std::vector<Waiting> abandoned;
@@ -249,21 +269,34 @@ class JobPool::State {
       MutexLock lock(mutex_);
       abandoned =
           queue_.ExtractIf([&](const Waiting& waiting) { return asked.contains(waiting.number); });
-      unfinished_ -= abandoned.size();
     }
-    for (Waiting& waiting : abandoned) Refuse(std::move(waiting));
-    return !abandoned.empty();
+    for (Waiting& waiting : over) Drop(std::move(waiting), DeadlinePassedError());
+    for (Waiting& waiting : abandoned) Drop(std::move(waiting), AbandonedError());
+    MutexLock lock(mutex_);
+    unfinished_ -= over.size() + abandoned.size();
+    if (unfinished_ == 0 && helpers_ == 0) idle_.NotifyAll();
+    return !abandoned.empty() || !over.empty();
   }
 
-  void Refuse(Waiting waiting) {
+  static bool IsOver(const Waiting& waiting, int64_t now_ns) {
+    return waiting.ticket.end_ns && now_ns >= *waiting.ticket.end_ns;
+  }
+
+  void Drop(Waiting waiting, const absl::Status& why) {
     if (options_.observer != nullptr) options_.observer->OnDropped();
-    std::move(waiting.job)(
-        MakeError(absl::StatusCode::kResourceExhausted,
-                  "the job queue is full: a client with fewer jobs waiting came first",
-                  {.reason = "QUEUE_FULL",
-                   .metadata = {{"queue_max", std::to_string(Limits().queue_max)}},
-                   .retry_delay_ms = kRestartDelayMs,
-                   .quota_subject = "queue_max"}));
+    std::move(waiting.job)(why);
+  }
+
+  void ReapWaiting() {
+    while (true) {
+      {
+        MutexLock lock(mutex_);
+        while (queue_.empty() && !draining_) waiting_.Wait(mutex_);
+        if (queue_.empty()) return;
+        waiting_.WaitFor(mutex_, kReapInterval);
+      }
+      Reap();
+    }
   }
 
   void RunJobs() {
@@ -342,6 +375,7 @@ class JobPool::State {
   const Clock& clock_;
   mutable Mutex mutex_;
   CondVar work_;         // a job was queued, or draining began
+  CondVar waiting_;      // the same, for who looks after jobs that wait
   CondVar helper_work_;  // the same of helpers
   CondVar idle_;         // nothing is unfinished
   AdmissionLimits limits_ STEPCAST_GUARDED_BY(mutex_);
@@ -383,7 +417,7 @@ bool JobPool::HasIdle() const { return state_->HasIdle(); }
 bool JobPool::IsCrowded() const { return state_->IsCrowded(); }
 
 void JobPool::SetLimits(size_t queue_max, double queue_seconds_max) {
-  state_->SetLimits({.queue_max = queue_max, .queue_seconds_max = queue_seconds_max});
+  state_->SetLimits(queue_max, queue_seconds_max);
 }
 
 std::vector<JobListing> JobPool::List() const { return state_->List(); }

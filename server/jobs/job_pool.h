@@ -2,13 +2,14 @@
 //
 // A job is called exactly once: with OK to run, or, while it waits, with the reason why it never
 // will. Clients take turns (FairQueue); jobs of one client are started in the order of submission.
-// Jobs that it cannot take are refused at once, never blocked on; jobs whose callers have gone
-// make room first. In a full queue a client with few jobs waiting takes the place of the newest one
-// of the client with the most. What only makes another job faster is a helper: it has the processor
-// of a thread that would idle, and a thread of its own, so that no job ever waits for one. Threads:
-// safe. Jobs of one pool run at the same time, on its threads. Lifetime: the destructor drains.
-// Jobs must not outlive what they refer to. Failure: a thread that cannot be started is a broken
-// start-up and ends the process. Jobs must not throw.
+// Jobs that it cannot take are refused at once, never blocked on. A job that waits is looked at
+// every 10 ms: one that nobody waits for any more, or whose time is over, leaves. In a full queue a
+// client with few jobs waiting takes the place of the newest one of the client with the most. What
+// only makes another job faster is a helper: it has the processor of a thread that would idle, and
+// a thread of its own, so that no job ever waits for one. Threads: safe. Jobs of one pool run at
+// the same time, on its threads. Lifetime: the destructor drains. Jobs must not outlive what they
+// refer to. Failure: a thread that cannot be started is a broken start-up and ends the process.
+// Jobs must not throw.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +46,9 @@ struct JobPoolOptions {
   int threads = 2;  // REQUIRES: above 0
   size_t queue_max =
       64;  // waiting jobs, those that run, or that an idle thread is about to take, not counted
-  double queue_seconds_max = 0;  // of their expected work, on one thread; 0: no bound
-  int helpers = 0;               // threads for SubmitIfIdle; 0: it takes nothing
+  double queue_seconds_max = 0;              // of their expected work, on one thread; 0: no bound
+  const char* queue_max_name = "queue_max";  // of the setting, for errors
+  int helpers = 0;                           // threads for SubmitIfIdle; 0: it takes nothing
   int nice = 0;  // by how much its threads yield to others of the process, as nice(1)
   JobObserver* observer = nullptr;  // borrowed; may be null
   const Clock* clock =
@@ -57,7 +59,8 @@ class JobPool {
  public:
   using Job = absl::AnyInvocable<void(const absl::Status&) &&>;
   using Helper = absl::AnyInvocable<void() &&>;
-  // True if nobody waits for a job any more. Asked outside every lock of the pool, by any thread.
+  // True if nobody waits for a job any more, who has then been told why. Asked outside every lock
+  // of the pool, by any thread, also of a job that has just begun.
   using IsAbandoned = std::function<bool()>;
 
   explicit JobPool(const JobPoolOptions& options);

@@ -192,9 +192,9 @@ bool OperationRunner::SettleFinished(Attempt& attempt) {
   }
   const absl::Status finished = environment_.store.Finish(
       attempt.key,
-      outcome.ok()
-          ? OperationResult{.is_error = false, .bytes = *outcome}
-          : OperationResult{.is_error = true, .bytes = environment_.error_bytes(outcome.status())});
+      {.is_error = !outcome.ok(),
+       .bytes = outcome.ok() ? *outcome : environment_.error_bytes(outcome.status()),
+       .progress = {.done = attempt.progress.done, .expected = attempt.progress.expected}});
   // Kept until the store is back, or has room, or somebody else has it.
   if (IsAway(finished) && !attempt.is_leaving) return false;
   if (finished.ok()) {
@@ -272,6 +272,7 @@ void OperationRunner::HelpOne(int64_t now_ns) {
       OperationAttempt{.id = (*shared)->operation, .replica = options_.replica},
       /*helping=*/true, environment_.clock);
   attempt->next_beat_ns = now_ns + options_.poll_ns;
+  environment_.observer.OnAttempt();
   running_.push_back(attempt);
   Begin(attempt, std::move((*shared)->request));
 }

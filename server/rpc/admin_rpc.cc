@@ -76,7 +76,7 @@ class AdminRpc final : public AdminMethods {
                                           grpc::ByteBuffer* reply) override {
     return Start<v1::GetServerInfoRequest>(
         {"GetServerInfo", context, request, reply},
-        [this](UnaryCall& call, const auto&) { call.Reply(ToWire(admin_.description)); });
+        [this](UnaryCall& call, const auto&) { call.Reply(ToWire(admin_.describe())); });
   }
 
   grpc::ServerUnaryReactor* ListRunning(grpc::CallbackServerContext* context,

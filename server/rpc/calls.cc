@@ -66,7 +66,8 @@ CallState::CallState(const CallEnvironment& environment, const CalledMethod& met
       method_(method),
       context_(context),
       deadline_ns_(DeadlineOf(context, environment.clock)),
-      cancellation_(environment.clock, EndOf(deadline_ns_, environment.clock)),
+      end_ns_(EndOf(deadline_ns_, environment.clock)),
+      cancellation_(environment.clock, end_ns_),
       bytes_(environment.budget) {
   absl::StatusOr<std::shared_ptr<const Caller>> caller = environment.gate.Admit(method, context);
   admitted_ = caller.status();
@@ -104,13 +105,15 @@ absl::Status CallState::Read(const grpc::ByteBuffer& buffer, google::protobuf::M
   return CheckFieldsAreKnown(message);
 }
 
+std::string CallState::client() const { return ClientOf(caller_.get(), context_); }
+
 JobTicket CallState::Ticket(const ExpectedWork& work) const {
   double seconds = environment_.costs.ExpectedSeconds(
       {.group = work.method, .kind = work.profile, .size = work.operations});
   if (seconds == 0) seconds = work.operations * kMinSecondsPerOperation;
   if (work.most_seconds > 0) seconds = std::min(seconds, work.most_seconds);
   seconds = std::min(seconds, environment_.max_job_seconds);
-  return {.client = ClientOf(caller_.get(), context_),
+  return {.client = client(),
           .method = work.method,
           .request_id = RequestIdOf(context_),
           .expected_seconds = seconds,
@@ -119,7 +122,7 @@ JobTicket CallState::Ticket(const ExpectedWork& work) const {
 
 CallLabels CallState::Labels() const {
   return {.method = method_.name,
-          .client = ClientOf(caller_.get(), context_),
+          .client = client(),
           .request_id = RequestIdOf(context_),
           .trace_id = TraceIdOf(context_)};
 }
@@ -228,8 +231,10 @@ void StreamCall::Start(Part part) {
 }
 
 void StreamCall::Compute(const ExpectedWork& work, Part part) {
+  JobTicket ticket = state_.Ticket(work);
+  ticket.end_ns = state_.end_ns();
   const absl::Status submitted = state_.environment().simulation_jobs.Submit(
-      state_.Ticket(work), [this, part = std::move(part)](const absl::Status& taken) mutable {
+      std::move(ticket), [this, part = std::move(part)](const absl::Status& taken) mutable {
         const absl::Status go_on = taken.ok() ? state_.Check() : taken;
         if (!go_on.ok()) return End(go_on);
         std::move(part)(*this);

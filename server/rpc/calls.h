@@ -66,6 +66,10 @@ class CallState {
   const absl::Status& admitted() const { return admitted_; }
   // The caller's name; empty where it has none.
   std::string caller() const { return caller_ == nullptr ? "" : caller_->name; }
+  // Who asks: turns, shares and quotas are this client's.
+  std::string client() const;
+  // The time at which the call is given up, so that why arrives; none: it has no deadline.
+  std::optional<int64_t> end_ns() const { return end_ns_; }
   // For a job of this call.
   JobTicket Ticket(const ExpectedWork& work) const;
 
@@ -99,6 +103,7 @@ class CallState {
   absl::Status admitted_;
   std::shared_ptr<const Caller> caller_;  // null: nameless
   const std::optional<int64_t> deadline_ns_;
+  const std::optional<int64_t> end_ns_;
   Cancellation cancellation_;
   ByteBudget::Share bytes_;
   std::optional<JobLimit> job_limit_;

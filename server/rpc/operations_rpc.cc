@@ -193,7 +193,8 @@ absl::Status ShuttingDown() {
 }  // namespace
 
 void OperationWaiters::Wait(UnaryCall& call, const std::string& name, double seconds) {
-  const int64_t until_ns = clock_.MonotonicNs() + static_cast<int64_t>(seconds * kNsPerSecond);
+  int64_t until_ns = clock_.MonotonicNs() + static_cast<int64_t>(seconds * kNsPerSecond);
+  until_ns = std::min(until_ns, call.state().end_ns().value_or(until_ns));
   absl::Status refused;
   {
     MutexLock lock(mutex_);
@@ -224,7 +225,8 @@ void OperationWaiters::Look(const std::string& name, std::vector<Waiting>& waiti
     const absl::Status go_on = each.call->Check();
     if (go_on.ok() && !is_done && now_ns < each.until_ns) return false;
     FreePlace();
-    if (!go_on.ok()) {
+    // The end of the call's time is that of the wait.
+    if (absl::IsCancelled(go_on)) {
       each.call->Fail(go_on);
     } else if (operation.ok()) {
       each.call->Reply(ToWire(*operation));
@@ -309,24 +311,34 @@ absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computa
     WorkProgress done(todo.work(), clock, Remedy::kAskForLess);
     progress.expected = done.expected();
     std::optional<SharedWork> shared;
-    const auto end = [&] { return clock.MonotonicNs() < end_ns ? stop() : TooLong(max_seconds); };
-    const auto stop_or_end = [&] {
-      done.Count();
+    const auto tell = [&] {
       progress.done = done.done() + (shared.has_value() ? shared->foreign_operations() : 0);
       progress.expected = std::max(progress.expected.load(), progress.done.load());
+    };
+    const auto end = [&] {
+      tell();
+      return clock.MonotonicNs() < end_ns ? stop() : TooLong(max_seconds);
+    };
+    const auto stop_or_end = [&] {
+      done.Count();
       if (shared.has_value() && shared->IsOver())
         return absl::AbortedError("the operation does not run any more");
       return end();
     };
     // An answer that a time budget cuts short depends on who else takes part.
-    if (share.shards == nullptr || todo.work().most_seconds > 0)
-      return ReplyOf(std::move(todo), done, stop_or_end, nullptr);
+    if (share.shards == nullptr || todo.work().most_seconds > 0) {
+      absl::StatusOr<std::string> reply = ReplyOf(std::move(todo), done, stop_or_end, nullptr);
+      tell();
+      return reply;
+    }
     shared.emplace(
         SharedWork::Environment{
             .store = *share.shards, .executor = executor, .clock = clock, .stop = end},
         share.operation, share.helps);
-    const ComputingMeans means{*shared, &*shared};
-    return ReplyOf(std::move(todo), done, stop_or_end, &means);
+    const ComputingMeans means{*shared, &*shared, share.helps};
+    absl::StatusOr<std::string> reply = ReplyOf(std::move(todo), done, stop_or_end, &means);
+    tell();
+    return reply;
   });
 }
 

@@ -29,9 +29,10 @@ class OperationWaiters {
   OperationWaiters(const OperationHandler& handler, const Clock& clock, int64_t max_waiting)
       : handler_(handler), clock_(clock), max_waiting_(max_waiting) {}
 
-  // Ends the call, at a later Tick: with the operation once it is done or `seconds` are over, or as
-  // the call itself ends. RESOURCE_EXHAUSTED, reason TOO_MANY_WAITING, with RetryInfo and the quota
-  // subject, if max_waiting do. The call is not to be touched afterwards.
+  // Ends the call, at a later Tick: with the operation once it is done, or `seconds` or the call's
+  // own time are over; CANCELLED where the caller has gone. RESOURCE_EXHAUSTED, reason
+  // TOO_MANY_WAITING, with RetryInfo and the quota subject, if max_waiting do. The call is not to
+  // be touched afterwards.
   void Wait(UnaryCall& call, const std::string& name, double seconds);
 
   // Ends the calls whose time has come, and returns after how many nanoseconds to call it again at

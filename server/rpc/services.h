@@ -71,7 +71,7 @@ struct ServerDescription {
 };
 
 struct AdminEnvironment {
-  ServerDescription description;
+  std::function<ServerDescription()> describe;  // as it is now. Threads: called by any, as the next
   std::function<WireLogLevel(WireLogLevel)>
       set_log_level;  // returns the one before. Threads: called by any, as the next
   std::function<std::vector<JobListing>()> long_running;  // what operations compute here

@@ -98,39 +98,79 @@ bool SharedAnswers::RefuseAtOnce(UnaryCall& call, const Request& request) {
   return true;
 }
 
+bool SharedAnswers::Plan::AddPlace(const std::string& client) {
+  MutexLock lock(mutex_);
+  return !has_begun_ && places_.insert(client).second;
+}
+
+bool SharedAnswers::Plan::LosePlace(const std::string& client) {
+  MutexLock lock(mutex_);
+  places_.erase(client);
+  return !has_begun_ && places_.empty();
+}
+
+bool SharedAnswers::Plan::Begin() {
+  MutexLock lock(mutex_);
+  return !std::exchange(has_begun_, true);
+}
+
+bool SharedAnswers::Plan::HasBegun() const {
+  MutexLock lock(mutex_);
+  return has_begun_;
+}
+
 void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) {
   const bool is_shared = !question.key.empty();
   // No other call has this one's address while it lasts.
-  if (!is_shared) question.key = absl::StrCat(reinterpret_cast<uintptr_t>(&call));
-  const std::shared_ptr<Replies::Flight> flight = flights_.Board(question.key, call);
-  if (flight == nullptr)
-    return environment_.sharing.OnShared(question.request.method, SharedFrom::kFlight);
+  const std::string key =
+      is_shared ? question.key : absl::StrCat(reinterpret_cast<uintptr_t>(&call));
+  JobTicket ticket = call.state().Ticket(question.work);
+  const auto plan = std::make_shared<Plan>(std::move(question), std::move(compute));
+  const Request& request = plan->question().request;
+  const Replies::Boarding boarding = flights_.Board(key, call, plan);
+  if (!boarding.is_first) {
+    environment_.sharing.OnShared(request.method, SharedFrom::kFlight);
+    return Enqueue(boarding.flight, std::move(ticket));
+  }
   // Looked for only by who has boarded: an answer is kept before its flight ends, so it cannot be
   // missed in between.
   if (is_shared) {
-    if (SharedReplyPointer kept = kept_.Find(question.key)) {
-      environment_.sharing.OnShared(question.request.method, SharedFrom::kCache);
-      if (!question.request.key.empty())
-        recent_.Keep(question.request.key, kept, question.request.generation);
-      return flight->Land(std::move(kept));
+    if (SharedReplyPointer kept = kept_.Find(key)) {
+      environment_.sharing.OnShared(request.method, SharedFrom::kCache);
+      if (!request.key.empty()) recent_.Keep(request.key, kept, request.generation);
+      plan->Begin();
+      return boarding.flight->Land(std::move(kept));
     }
   }
-  if (!question.request.key.empty()) under_way_.Add(question.request.key, flight);
-  JobTicket ticket = call.state().Ticket(question.work);
-  least_.Observe(question.request.method, ticket.expected_seconds);
-  const ExpectedWork asked = question.work;
-  if (!is_shared) question.key.clear();
-  auto job = [this, flight, question = std::move(question),
-              compute = std::move(compute)](const absl::Status& taken) mutable {
-    if (!taken.ok()) return flight->Land(taken);
-    Run(*flight, question, std::move(compute));
-  };
-  const absl::Status submitted = environment_.simulation_jobs.Submit(
-      std::move(ticket), std::move(job), [flight] { return !flight->IsWanted(); });
-  if (!submitted.ok()) flight->Land(SayWhatWasAsked(submitted, asked, Remedy::kStartAJob));
+  if (!request.key.empty()) under_way_.Add(request.key, boarding.flight);
+  least_.Observe(request.method, ticket.expected_seconds);
+  Enqueue(boarding.flight, std::move(ticket));
 }
 
-void SharedAnswers::Run(Replies::Flight& flight, const Question& question, Compute compute) {
+void SharedAnswers::Enqueue(const std::shared_ptr<Replies::Flight>& flight, JobTicket ticket) {
+  if (!flight->plan().AddPlace(ticket.client)) return;
+  const std::string client = ticket.client;
+  auto job = [this, flight, client](const absl::Status& taken) {
+    if (!taken.ok()) {
+      if (flight->plan().LosePlace(client)) flight->Land(taken);
+    } else if (flight->plan().Begin()) {
+      Run(*flight);
+    }
+  };
+  const absl::Status submitted =
+      environment_.simulation_jobs.Submit(std::move(ticket), std::move(job), [flight] {
+        const auto explain = [&](const absl::Status& gone) {
+          return SayWhatWasAsked(gone, flight->plan().question().work, Remedy::kStartAJob);
+        };
+        return flight->plan().HasBegun() || !flight->Check(explain).ok();
+      });
+  if (!submitted.ok() && flight->plan().LosePlace(client)) {
+    flight->Land(SayWhatWasAsked(submitted, flight->plan().question().work, Remedy::kStartAJob));
+  }
+}
+
+void SharedAnswers::Run(Replies::Flight& flight) {
+  const Question& question = flight.plan().question();
   const ExpectedWork& work = question.work;
   const JobLimit limit(environment_);
   WorkProgress progress(work, environment_.clock, Remedy::kStartAJob);
@@ -143,7 +183,7 @@ void SharedAnswers::Run(Replies::Flight& flight, const Question& question, Compu
   };
   if (const absl::Status status = stop(); !status.ok()) return flight.Land(status);
   const int64_t start_ns = environment_.clock.MonotonicNs();
-  absl::StatusOr<ComputedReply> computed = std::move(compute)(stop);
+  absl::StatusOr<ComputedReply> computed = flight.plan().TakeCompute()(stop);
   if (!computed.ok()) return flight.Land(progress.Explain(computed.status()));
   if (computed->is_final) {
     environment_.costs.Observe(

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -113,9 +114,38 @@ class SharedAnswers {
   void Answer(UnaryCall& call, Question question, Compute compute);
 
  private:
-  using Replies = Flights<SharedReplyPointer>;
+  // The computation of a flight, which waits in the queue in the name of each client who asked: the
+  // first turn that comes is taken. Threads: safe.
+  class Plan {
+   public:
+    Plan(Question question, Compute compute)
+        : question_(std::move(question)), compute_(std::move(compute)) {}
 
-  void Run(Replies::Flight& flight, const Question& question, Compute compute);
+    const Question& question() const { return question_; }
+    // REQUIRES: by whoever has begun.
+    Compute TakeCompute() { return std::move(compute_); }
+
+    // False: the client has a place already, or it has begun.
+    bool AddPlace(const std::string& client);
+    // True if it was the last place of a plan that has not begun: it will not be computed.
+    bool LosePlace(const std::string& client);
+    // True for one, whose turn it is.
+    bool Begin();
+    bool HasBegun() const;
+
+   private:
+    const Question question_;
+    Compute compute_;
+    mutable Mutex mutex_;
+    std::set<std::string> places_ STEPCAST_GUARDED_BY(mutex_);
+    bool has_begun_ STEPCAST_GUARDED_BY(mutex_) = false;
+  };
+  using Replies = Flights<SharedReplyPointer, Plan>;
+
+  // Has the flight wait in the queue in the name of the ticket's client, too. Where there is no
+  // room for it there, it is computed in another's turn, or lands with the refusal.
+  void Enqueue(const std::shared_ptr<Replies::Flight>& flight, JobTicket ticket);
+  void Run(Replies::Flight& flight);
 
   // The flights of requests, by their bytes: known without being read.
   class RequestsUnderWay {

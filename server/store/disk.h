@@ -55,8 +55,8 @@ class NewFile {
   // The path to write it at; another one in each process.
   const std::string& path() const { return path_; }
   // Gives it its name; then it survives a power failure. Others than its owner and group may not
-  // read it, and what root makes is the directory's owner's. UNAVAILABLE, reason STORE_UNAVAILABLE, if
-  // that fails, for instance because the name is taken.
+  // read it, and what root makes is the directory's owner's. UNAVAILABLE, reason STORE_UNAVAILABLE,
+  // if that fails, for instance because the name is taken.
   absl::Status Place() const;
 
  private:

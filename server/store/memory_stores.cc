@@ -196,8 +196,7 @@ absl::Status MemoryOperationStore::Finish(const OperationAttempt& attempt,
   if (found == operations_.end()) return OperationNotFound(attempt.id);
   Entry& entry = found->second;
   const bool was_done = IsDone(entry.record.state);
-  const absl::StatusOr<bool> takes_result =
-      FinishWith(entry.record, attempt, result.is_error, Now());
+  const absl::StatusOr<bool> takes_result = FinishWith(entry.record, attempt, result, Now());
   if (!takes_result.ok()) return takes_result.status();
   if (!was_done) SetBytes(entry, *takes_result ? result.bytes : "");
   return absl::OkStatus();

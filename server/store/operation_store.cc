@@ -80,9 +80,10 @@ absl::Status CheckRepetition(const OperationRecord& first, const NewOperation& o
 absl::Status CheckRoom(int64_t open_operations, int64_t bytes, int64_t new_bytes,
                        const OperationLimits& limits) {
   if (open_operations >= limits.max_open_operations)
-    return StoreFull("max_open_operations", limits.max_open_operations);
+    return StoreFull("max_open_operations", limits.max_open_operations, /*passes=*/true);
   if (new_bytes > limits.max_operation_store_bytes - bytes)
-    return StoreFull("max_operation_store_bytes", limits.max_operation_store_bytes);
+    return StoreFull("max_operation_store_bytes", limits.max_operation_store_bytes,
+                     new_bytes <= limits.max_operation_store_bytes);
   return absl::OkStatus();
 }
 
@@ -120,14 +121,16 @@ HeartbeatAnswer Renew(OperationRecord& record, const OperationAttempt& attempt,
 }
 
 absl::StatusOr<bool> FinishWith(OperationRecord& record, const OperationAttempt& attempt,
-                                bool is_error, const OperationTime& now) {
+                                const OperationResult& result, const OperationTime& now) {
   if (IsDone(record.state) && IsOf(record, attempt)) return false;
   if (!IsPresent(record, attempt)) return Lost(record, attempt);
+  record.progress = result.progress.done;
+  record.expected = result.progress.expected;
   if (record.cancel_requested) {
     End(record, OperationState::kCancelled, now);
     return false;
   }
-  End(record, is_error ? OperationState::kFailed : OperationState::kSucceeded, now);
+  End(record, result.is_error ? OperationState::kFailed : OperationState::kSucceeded, now);
   return true;
 }
 

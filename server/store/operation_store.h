@@ -128,6 +128,7 @@ struct OperationProgress {
 struct OperationResult {
   bool is_error = false;
   std::string bytes;
+  OperationProgress progress;  // of the attempt that ends it
 };
 
 struct OperationCounts {
@@ -210,7 +211,7 @@ HeartbeatAnswer Renew(OperationRecord& record, const OperationAttempt& attempt,
 // OK: the record may have changed. True: the result is its result; false: there is none, or the
 // first one stays.
 absl::StatusOr<bool> FinishWith(OperationRecord& record, const OperationAttempt& attempt,
-                                bool is_error, const OperationTime& now);
+                                const OperationResult& result, const OperationTime& now);
 
 absl::Status GiveBack(OperationRecord& record, const OperationAttempt& attempt,
                       const OperationTime& now);

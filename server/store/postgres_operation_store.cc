@@ -139,7 +139,7 @@ absl::Status PostgresOperationStore::Finish(const OperationAttempt& attempt,
   return Update(attempt.id,
                 [&](OperationRecord& changed, std::string& bytes, const OperationTime& now) {
                   const absl::StatusOr<bool> takes_result =
-                      FinishWith(changed, attempt, result.is_error, now);
+                      FinishWith(changed, attempt, result, now);
                   if (takes_result.ok() && *takes_result) bytes = result.bytes;
                   return takes_result.status();
                 })

@@ -147,7 +147,7 @@ absl::Status SqliteOperationStore::Finish(const OperationAttempt& attempt,
   return Update(attempt.id, {.bytes = static_cast<int64_t>(result.bytes.size())},
                 [&](OperationRecord& changed, std::string& bytes) {
                   const absl::StatusOr<bool> takes_result =
-                      FinishWith(changed, attempt, result.is_error, Now());
+                      FinishWith(changed, attempt, result, Now());
                   if (takes_result.ok() && *takes_result) bytes = result.bytes;
                   return takes_result.status();
                 })

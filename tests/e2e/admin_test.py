@@ -1,6 +1,8 @@
 """What those who run the server can ask it."""
 
 import json
+import os
+import signal
 import unittest
 
 from contract import admin_grpc, admin_pb2, details_of, grpc
@@ -36,6 +38,27 @@ class AdminTest(ServerTest):
         self.assertGreater(info.start_time.seconds, 1_700_000_000)
         self.assertEqual(info.settings["threads"], "1")
         self.assertEqual(info.settings["queue-max"], "64")
+
+    def test_its_settings_are_those_in_force(self):
+        settings = lambda: self.admin.GetServerInfo(admin_pb2.GetServerInfoRequest()).settings
+        path = os.path.join(self.server.folder, "stepcastd.yaml")
+        self.write(path, "queue-max: 9\nstore-threads: 2\n")
+        self.server.kill()
+        self.server.flags = (*self.flags, "--config", path)
+        self.server.start()
+        self.admin = admin_grpc.AdminServiceStub(self.server.channel)
+        self.assertEqual(settings()["queue-max"], "9")
+        self.write(path, "queue-max: 0\nstore-threads: 3\n")
+        self.server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: settings()["queue-max"] == "0", "the reload is told")
+        self.assertEqual(settings()["store-threads"], "2")  # waits for a restart
+        self.admin.SetLogLevel(admin_pb2.SetLogLevelRequest(level=admin_pb2.ERROR))
+        self.assertEqual(settings()["log-level"], "error")
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
     def test_another_start_is_another_replica(self):
         first = self.admin.GetServerInfo(admin_pb2.GetServerInfoRequest()).replica

@@ -1,8 +1,10 @@
 """What happens when more is asked than can be done: refusals that come at once and help, and answers that do not wait."""
 
+import os
+import tempfile
 import unittest
 
-from contract import details_of, grpc, prediction, scenario_pb2, store
+from contract import admin_grpc, admin_pb2, details_of, grpc, prediction, scenario_pb2, store
 from limits_test import huge
 from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
@@ -12,7 +14,7 @@ DEADLINE_SECONDS = 60
 OPTIONS = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=200, warmup_steps=10, replications=2, seed=7)
 
 
-class OverloadTest(ServerTest):
+class OneThreadTest(ServerTest):
     flags = ("--threads", "1", "--queue-max", "2")
 
     def ask(self, request, **options):
@@ -45,6 +47,8 @@ class OverloadTest(ServerTest):
     def rejections(self, reason):
         return self.server.metric("stepcast_rejections_total", reason=reason)
 
+
+class OverloadTest(OneThreadTest):
     def test_what_cannot_be_done_in_time_is_refused_before_it_begins(self):
         details = self.refused(huge(), timeout=DEADLINE_SECONDS)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.DEADLINE_EXCEEDED, "DEADLINE_UNREACHABLE"))
@@ -121,6 +125,53 @@ class OverloadTest(ServerTest):
         after = self.ask(request)
         self.assertFalse(after.simulation.cached)
         self.assertAlmostEqual(after.predictions[0].examples_per_second, 2 * before.predictions[0].examples_per_second, places=6)
+
+
+class SharedTurnTest(OneThreadTest):
+    """A question of several clients waits in the name of each: one's place is neither lost nor late for another's sake."""
+
+    CLIENTS = {"anna": "writer", "bert": "writer", "carl": "writer", "dora": "admin"}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="stepcast-turns-")
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "tokens.yaml")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            file.writelines(f"- {{name: {name}, role: {role}, token: a-token-for-{name}}}\n" for name, role in self.CLIENTS.items())
+        self.flags = (*OneThreadTest.flags, "--tokens", path)
+        super().setUp()
+
+    @staticmethod
+    def metadata(client):
+        return [("authorization", f"Bearer a-token-for-{client}")]
+
+    def ask_as(self, client, seed):
+        call = self.server.predictions.PredictThroughput.future(huge(seed), timeout=PATIENCE_SECONDS * 100_000, metadata=self.metadata(client))
+        self.addCleanup(call.cancel)
+        return call
+
+    def waiting(self):
+        """The clients of what waits, sorted."""
+        running = admin_grpc.AdminServiceStub(self.server.channel).ListRunning(admin_pb2.ListRunningRequest(), metadata=self.metadata("dora")).running
+        return sorted(each.client for each in running if each.state == admin_pb2.ListRunningResponse.Running.WAITING)
+
+    def test_each_client_of_a_question_has_a_place_for_it(self):
+        calls = [self.ask_as("anna", seed=1)]
+        eventually(lambda: self.jobs("running") == 1, "one runs")
+        for seed in (2, 3):
+            calls.append(self.ask_as("anna", seed))
+            eventually(lambda seed=seed: self.waiting() == ["anna"] * (seed - 1), "it waits")
+        # The queue is full: anna's newest, the same question, makes room, and goes on in bert's name.
+        calls.append(self.ask_as("bert", seed=3))
+        eventually(lambda: self.waiting() == ["anna", "bert"], "bert has a place of his own")
+        refused = self.ask_as("carl", seed=4)
+        self.assertEqual(details_of(refused.exception()).reason, "QUEUE_FULL")
+        self.assertFalse(any(call.done() for call in calls))
+        # Whoever is gone leaves his place, and the question goes on for the other.
+        calls.pop().cancel()
+        eventually(lambda: self.waiting() == ["anna", "bert"], "anna waits for it still")
+        calls.pop().cancel()
+        eventually(lambda: self.waiting() == ["anna"], "nobody waits for it")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@
 namespace stepcast::server::flights_test {
 namespace {
 
-using Ints = Flights<int>;
+using Ints = Flights<int, const std::string>;
 
 class Passenger final : public Waiter<int> {
  public:
@@ -32,15 +32,34 @@ class Passenger final : public Waiter<int> {
   bool was_first_ = false;
 };
 
+// The flight that has to be landed by whoever boards it now.
+std::shared_ptr<Ints::Flight> Board(Ints& flights, const std::string& key, Passenger& passenger) {
+  const Ints::Boarding boarding = flights.Board(key, passenger, nullptr);
+  return boarding.is_first ? boarding.flight : nullptr;
+}
+
+TEST(FlightsTest, AFlightHasThePlanOfTheFirst) {
+  Ints flights;
+  Passenger first;
+  Passenger second;
+  const auto plan = std::make_shared<const std::string>("a");
+  const auto flight = flights.Board("key", first, plan);
+  EXPECT_TRUE(flight.is_first);
+  const auto same = flights.Board("key", second, std::make_shared<const std::string>("b"));
+  EXPECT_FALSE(same.is_first);
+  EXPECT_EQ(same.flight->plan(), "a");
+  flight.flight->Land(1);
+}
+
 TEST(FlightsTest, AllWhoAskTheSameGetOneAnswer) {
   Ints flights;
   Passenger first;
   Passenger second;
   Passenger other;
-  const auto flight = flights.Board("key", first);
+  const auto flight = Board(flights, "key", first);
   ASSERT_NE(flight, nullptr);
-  EXPECT_EQ(flights.Board("key", second), nullptr);
-  const auto another = flights.Board("other key", other);
+  EXPECT_EQ(Board(flights, "key", second), nullptr);
+  const auto another = Board(flights, "other key", other);
   ASSERT_NE(another, nullptr);
   flight->Land(5);
   EXPECT_EQ(first.told_->value(), 5);
@@ -56,8 +75,8 @@ TEST(FlightsTest, WhoGivesUpIsToldWhatCanBeSaidOfIt) {
   Ints flights;
   Passenger first;
   Passenger second;
-  const auto flight = flights.Board("key", first);
-  flights.Board("key", second);
+  const auto flight = Board(flights, "key", first);
+  Board(flights, "key", second);
   first.gone_ = true;
   const absl::Status going_on = flight->Check(
       [](const absl::Status& status) { return absl::Status(status.code(), "half way"); });
@@ -71,8 +90,8 @@ TEST(FlightsTest, WhoComesAfterTheLandingFliesAnew) {
   Ints flights;
   Passenger first;
   Passenger late;
-  flights.Board("key", first)->Land(1);
-  const auto flight = flights.Board("key", late);
+  Board(flights, "key", first)->Land(1);
+  const auto flight = Board(flights, "key", late);
   ASSERT_NE(flight, nullptr);
   flight->Land(2);
   EXPECT_EQ(late.told_->value(), 2);
@@ -82,8 +101,8 @@ TEST(FlightsTest, OnesDeadlineDoesNotEndTheOthersFlight) {
   Ints flights;
   Passenger first;
   Passenger second;
-  const auto flight = flights.Board("key", first);
-  flights.Board("key", second);
+  const auto flight = Board(flights, "key", first);
+  Board(flights, "key", second);
   first.gone_ = true;
   EXPECT_TRUE(flight->Check().ok());
   EXPECT_EQ(first.told_->status(), absl::DeadlineExceededError("late"));
@@ -97,10 +116,10 @@ TEST(FlightsTest, AFlightThatNobodyWaitsOnEndsAndTakesNobodyMore) {
   Ints flights;
   Passenger first;
   Passenger late;
-  const auto flight = flights.Board("key", first);
+  const auto flight = Board(flights, "key", first);
   first.gone_ = true;
   EXPECT_EQ(flight->Check().code(), absl::StatusCode::kCancelled);
-  const auto next = flights.Board("key", late);
+  const auto next = Board(flights, "key", late);
   ASSERT_NE(next, nullptr) << "would share the fate of a computation that was told to stop";
   flight->Land(flight->Check());
   EXPECT_FALSE(late.told_.has_value());
@@ -124,7 +143,7 @@ TEST(FlightsTest, EveryPassengerIsToldOnceWhateverHappensAtOnce) {
         Passenger& passenger = passengers[static_cast<size_t>(t)].emplace_back();
         passenger.gone_ = (i + t) % 7 == 0;
         const int key = i % 3;
-        if (const auto flight = flights.Board(std::to_string(key), passenger)) {
+        if (const auto flight = Board(flights, std::to_string(key), passenger)) {
           ++flown;
           const absl::Status status = flight->Check();
           flight->Land(status.ok() ? absl::StatusOr<int>(key) : status);

@@ -35,6 +35,9 @@ TEST(JobAdmissionTest, AFullCountNamesItsLimitAndWhenHalfOfTheQueueIsServed) {
   EXPECT_EQ(DetailsOf(refused).reason, "QUEUE_FULL");
   EXPECT_EQ(DetailsOf(refused).quota_subject, "queue_max");
   EXPECT_EQ(DetailsOf(refused).retry_delay_ms, 10'000);
+  EXPECT_EQ(DetailsOf(CheckRoom({}, load, {.queue_max = 8, .queue_max_name = "store_queue_max"}))
+                .quota_subject,
+            "store_queue_max");
   --load.unfinished;
   EXPECT_TRUE(CheckRoom({}, load, {.queue_max = 8}).ok());
 }
@@ -44,7 +47,7 @@ TEST(JobAdmissionTest, ExpectedWorkIsBoundedToo) {
   load.queue_seconds = 50;
   const absl::Status refused =
       CheckRoom({.expected_seconds = 11}, load, {.queue_max = 8, .queue_seconds_max = 60});
-  EXPECT_EQ(DetailsOf(refused).quota_subject, "queue_seconds_max");
+  EXPECT_EQ(DetailsOf(refused).quota_subject, "queue_max_seconds");
   EXPECT_EQ(DetailsOf(refused).retry_delay_ms, 12'500);
   EXPECT_TRUE(
       CheckRoom({.expected_seconds = 10}, load, {.queue_max = 8, .queue_seconds_max = 60}).ok());
@@ -66,6 +69,21 @@ TEST(JobAdmissionTest, ADeadlineBehindTheWaitIsRefusedWithTheTimeAfterWhichItWou
   EXPECT_EQ(DetailsOf(refused).retry_delay_ms,
             5000);  // 8 s of waiting and 1 of computing, against four fifths of 5
   EXPECT_TRUE(CheckDeadline({.expected_seconds = 1, .deadline_ns = 12 * kSecond}, load).ok());
+}
+
+TEST(JobAdmissionTest, WhatIsTooLongByItselfIsNotToBeRepeatedWhateverWaits) {
+  PoolLoad load = Busy();
+  load.ahead_seconds = 8;
+  const absl::Status refused =
+      CheckDeadline({.expected_seconds = 4.1, .deadline_ns = kSecond}, load);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(DetailsOf(refused).retry_delay_ms, 0);
+}
+
+TEST(JobAdmissionTest, AQueueOfNoneIsRoomAgainWhenWhatRunsIsDone) {
+  PoolLoad load = Busy();
+  load.running_seconds = 6;
+  EXPECT_EQ(DetailsOf(CheckRoom({}, load, {.queue_max = 0})).retry_delay_ms, 3000);
 }
 
 TEST(JobAdmissionTest, WithoutADeadlineAnyWaitIsGoodEnough) {

@@ -142,6 +142,7 @@ TEST(JobPoolTest, InAFullQueueAClientWithLessWaitingTakesThePlaceOfOneWithMore) 
   ASSERT_TRUE(
       pool.Submit({.client = "modest"}, [&](const absl::Status& taken) { modest = taken; }).ok());
   EXPECT_EQ(DetailsOf(greedy[2]).reason, "QUEUE_FULL");
+  EXPECT_EQ(DetailsOf(greedy[2]).metadata.count("queue_seconds"), 1);
   EXPECT_GT(DetailsOf(greedy[2]).retry_delay_ms, 0);
   gate.Open();
   pool.Drain();
@@ -153,25 +154,42 @@ TEST(JobPoolTest, InAFullQueueAClientWithLessWaitingTakesThePlaceOfOneWithMore) 
   EXPECT_EQ(observer.done, 4);
 }
 
-TEST(JobPoolTest, JobsThatNobodyWantsAnyMoreMakeRoom) {
-  FakeClock clock;
+TEST(JobPoolTest, JobsThatNobodyWantsAnyMoreLeaveTheQueueByThemselves) {
   Gate gate;
-  JobPool pool({.threads = 1, .queue_max = 1, .clock = &clock});
+  JobPool pool({.threads = 1, .queue_max = 1});
   const OpenAtEnd open(gate);
-  clock.Advance(1'000'000'000);
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   std::atomic<bool> is_abandoned{false};
-  absl::Status abandoned = absl::UnknownError("not called");
+  std::promise<absl::Status> abandoned;
   ASSERT_TRUE(pool.Submit(
-                      {}, [&](const absl::Status& taken) { abandoned = taken; },
+                      {}, [&](const absl::Status& taken) { abandoned.set_value(taken); },
                       [&] { return is_abandoned.load(); })
                   .ok());
   EXPECT_FALSE(pool.Submit([] {}).ok());
   is_abandoned = true;
-  clock.Advance(1'000'000'000);
-  EXPECT_TRUE(pool.Submit([] {}).ok());
-  EXPECT_FALSE(abandoned.ok());
-  EXPECT_NE(abandoned.code(), absl::StatusCode::kUnknown);
+  EXPECT_EQ(abandoned.get_future().get().code(), absl::StatusCode::kCancelled);
+  while (!pool.Submit([] {}).ok()) std::this_thread::yield();
+}
+
+TEST(JobPoolTest, AJobThatStillWaitsAtItsEndIsCalledWithThat) {
+  FakeClock clock;
+  Gate gate;
+  JobPool pool({.threads = 1, .queue_max = 2, .clock = &clock});
+  const OpenAtEnd open(gate);
+  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  std::promise<absl::Status> ended;
+  ASSERT_TRUE(pool.Submit({.end_ns = 5'000'000'000},
+                          [&](const absl::Status& taken) { ended.set_value(taken); })
+                  .ok());
+  absl::Status other = absl::UnknownError("not called");
+  ASSERT_TRUE(
+      pool.Submit({.end_ns = 7'000'000'000}, [&](const absl::Status& taken) { other = taken; })
+          .ok());
+  clock.Advance(5'000'000'000);
+  EXPECT_EQ(ended.get_future().get().code(), absl::StatusCode::kDeadlineExceeded);
+  gate.Open();
+  pool.Drain();
+  EXPECT_TRUE(other.ok()) << other;
 }
 
 TEST(JobPoolTest, AJobWhoseDeadlineIsBehindWhatWaitsIsRefusedAtOnce) {

@@ -118,7 +118,7 @@ TEST_F(PostgresProfileStoreTest, LimitsAreExactThoughReplicasPutAtTheSameTime) {
         if (status.ok()) {
           ++stored;
         } else {
-          EXPECT_EQ(DetailsOf(status).quota_subject, "max_total_bytes") << status;
+          EXPECT_EQ(DetailsOf(status).quota_subject, "max_store_bytes") << status;
         }
       }
     });

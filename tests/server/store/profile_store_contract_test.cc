@@ -402,7 +402,8 @@ TEST_P(ProfileStoreTest, TheBytesOfAllProfilesAreLimited) {
   MustPut(SampleProfile("a", std::string(60, 'a')));
   const absl::Status full = store_->Put(SampleProfile("b", std::string(41, 'b')), "").status();
   ExpectError(full, absl::StatusCode::kResourceExhausted, "STORE_FULL");
-  EXPECT_EQ(DetailsOf(full).quota_subject, "max_total_bytes");
+  EXPECT_EQ(DetailsOf(full).quota_subject, "max_store_bytes");
+  EXPECT_EQ(DetailsOf(full).retry_delay_ms, 0);  // only a deletion helps
   MustPut(SampleProfile("b", std::string(40, 'b')));
   ASSERT_TRUE(store_->Delete("a", "").ok());
   MustPut(SampleProfile("c", std::string(60, 'c')));
