@@ -22,21 +22,24 @@ local function fields_of(comment)
   if text == nil or #text > 1024 then return nil end
   local fields = {}
   for field in text:gmatch("[^;]+") do
-    local key, value = field:match("^([a-z-]+)=([%w.=/-]+)$")
+    local key, value = field:match("^([a-z-]+)=([%w.=/+-]+)$")
     if key == nil or fields[key] ~= nil then return nil end
     fields[key] = value
   end
   return fields
 end
 
+-- A number as the plugin reads it, 8e-1 too, for a pattern; never a flag.
+local NUMBER = "%.?%d[%d.eE+-]*"
+
 -- The flags of an objective; nil where it is none.
 local function objective_flags(objective)
   local plain = {knee = "knee", throughput = "max-throughput", cost = "min-cost"}
   objective = objective or "knee"
   if plain[objective] ~= nil then return {"--objective", plain[objective]} end
-  local share = objective:match("^efficiency=([%d.]+)$")
+  local share = objective:match("^efficiency=(" .. NUMBER .. ")$")
   if share ~= nil then return {"--objective", "max-throughput", "--min-efficiency", share} end
-  local time = objective:match("^deadline=([%d.]+[hms])$")
+  local time = objective:match("^deadline=([%d.]+[dhms][%d.dhms]*)$")
   if time ~= nil then return {"--objective", "min-cost", "--deadline", time} end
   return nil
 end
@@ -79,7 +82,7 @@ local function command_of(comment, profile, nodes, per_node)
   if most <= least then return nil end
   local worker_hour, node_hour = fields["worker-hour"], fields["node-hour"]
   for _, key in ipairs({"examples", "worker-hour", "node-hour"}) do
-    if fields[key] ~= nil and not fields[key]:match("^%d[%d.]*$") then return nil end
+    if fields[key] ~= nil and not fields[key]:match("^" .. NUMBER .. "$") then return nil end
   end
   local function asked(...)
     local words = {"stepcast", "recommend", "profiles/" .. name, "--timeout", TIMEOUT, ...}
@@ -100,7 +103,7 @@ local function command_of(comment, profile, nodes, per_node)
   else
     local intra = {}
     if fields["intra-bandwidth"] ~= nil then
-      local number, unit = fields["intra-bandwidth"]:match("^(%d[%d.e]*)([kMGT]?[Bbit]*/?s?)$")
+      local number, unit = fields["intra-bandwidth"]:match("^(" .. NUMBER .. ")([kMGT]?[Bbit]*/?s?)$")
       if number == nil then return nil end
       -- A bare number is of bytes per second.
       intra = {"--intra-bandwidth", number .. (unit == "" and "B/s" or unit)}
@@ -124,8 +127,16 @@ local function command_of(comment, profile, nodes, per_node)
   return "timeout --kill-after=0.1 0.5 sh -c " .. quoted(script) .. " 2>/dev/null </dev/null; echo $?"
 end
 
+-- True of a job whose size something else fixes, about which the plugin is silent. --ntasks=1 is also what stands there without.
+local function has_fixed_size(options)
+  for _, name in ipairs({"nodelist", "nodefile", "gpus", "gpus-per-task"}) do
+    if tostring(options[name] or "") ~= "" then return true end
+  end
+  return (tonumber(options["ntasks"]) or 1) > 1 or (tonumber(options["ntasks-per-gpu"]) or 0) > 0
+end
+
 local function show(options)
-  if os.getenv("STEPCAST_SHOW") == "0" then return end
+  if os.getenv("STEPCAST_SHOW") == "0" or has_fixed_size(options) then return end
   local command = command_of(options["comment"], os.getenv("STEPCAST_PROFILE"), options["nodes"], workers_of(options))
   if command == nil then return end
   local pipe = io.popen(command, "r")

@@ -19,6 +19,11 @@ def text(path):
         return file.read()
 
 
+def printed(path):
+    """The YAML that a page prints, block by block."""
+    return [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", text(path), re.M | re.S)]
+
+
 def document(path):
     return yaml.safe_load(text(path))
 
@@ -30,8 +35,10 @@ def kubernetes_files():
 
 
 def resources(kind, program="stepcast"):
-    """Those of a program, by their label: the server's own, or the webhook's (stepcast-admission)."""
-    found = (resource for documents in kubernetes_files().values() for resource in documents if resource["kind"] == kind)
+    """Those of a program, by their label: the server's own, or the webhook's (stepcast-admission). Patches are none."""
+    files = kubernetes_files()
+    patches = {os.path.join(os.path.dirname(path), patch["path"]) for path, (first, *_) in files.items() for patch in first.get("patches", [])}
+    found = (resource for path in sorted(files.keys() - patches) for resource in files[path] if resource["kind"] == kind)
     return [resource for resource in found if resource["metadata"]["labels"]["app.kubernetes.io/name"] == program]
 
 

@@ -79,6 +79,17 @@ class ExposedMetricsTest(unittest.TestCase):
             unknown = names(expression) - self.names - self.recorded - OWN
             self.assertTrue(names(expression) and not unknown, (title, unknown))
 
+    def test_calls_are_those_of_every_service_of_ours_and_waits_are_not_slow(self):
+        services = {labels["grpc_service"] for _, labels, _ in self.samples if "grpc_service" in labels} - {"other"}
+        ours = {service for service in services if not service.startswith("grpc.")}
+        self.assertIn("google.longrunning.Operations", ours)
+        asked = [expression for _, expression in targets()] + [rule["expr"] for path in (RECORDING, ALERTING) for rule in rules(path)]
+        for selector in (selector for expression in asked for selector in re.findall(r"\bgrpc_server_\w+\{([^}]*)\}", expression)):
+            pattern = re.search(r'grpc_service=~"([^"]*)"', selector)[1]
+            self.assertEqual({service for service in services if re.fullmatch(pattern, service)}, ours, selector)
+        for expression in (expression for expression in asked if "grpc_server_handling_seconds" in expression):
+            self.assertIn('grpc_method!="WaitOperation"', expression)
+
     def test_series_of_the_alerts_cases_look_like_the_servers(self):
         labels = {name: {frozenset(labels) for other, labels, _ in self.samples if other == name} for name in self.names}
         for case in document(CASES)["tests"]:

@@ -203,6 +203,25 @@ class RecommendTest(PluginTest):
                 self.assertRegex(heading, rf"^{kind} train: profile {PROFILE}, [12] to 8 pods, now 4$")
                 self.assertEqual(answer, expected if kind != "PyTorchJob" else self.direct("--min-workers", "2", "--max-workers", "8"))
 
+    def test_the_workers_of_a_set_are_the_one_job_of_several_pods(self):
+        self.spy()
+
+        def jobs(*counts):
+            specs = [{"name": f"j{index}", "replicas": replicas, "template": {"spec": {"parallelism": pods}}} for index, (replicas, pods) in enumerate(counts)]
+            return {"replicatedJobs": [{key: value for key, value in spec.items() if value is not None} for spec in specs]}
+
+        for counts, heading in (
+            (((1, 1), (8, 1)), "1 to 16 pods, now 8"),
+            (((None, 1), (3, 6)), "1 to 18 pods, now 18"),
+            (((1, None), (20, None)), "1 to 20 pods, now 20"),
+            (((0, 1),), "1 to 16 pods"),
+        ):
+            status, out, errors = self.run_plugin("recommend", "-f", self.write(job("JobSet", spec=jobs(*counts))))
+            self.assertEqual((status, errors, out.splitlines()[0]), (0, "", f"JobSet train: profile {PROFILE}, {heading}"))
+        for counts in (((None, 4), (8, 1)), ((2, 1), (1, 2)), ((1, 1), (1, 1))):
+            status, _, errors = self.run_plugin("recommend", "-f", self.write(job("JobSet", spec=jobs(*counts))))
+            self.assertEqual((status, "which replicated job has the workers" in errors), (1, True), errors)
+
     def test_what_a_job_says_becomes_the_question(self):
         self.spy()
         gpus = {"parallelism": 20, "template": pod("4")}
@@ -216,6 +235,14 @@ class RecommendTest(PluginTest):
             (job("PyTorchJob"), ["--min-workers=2", "--max-workers=16"]),
             (job("MPIJob", spec={"slotsPerWorker": 2, **SPECS["MPIJob"]}), ["--min-workers=2", "--max-workers=32", "--workers-per-node=2"]),
             (job("TrainJob", spec={"trainer": {"numNodes": 2, "numProcPerNode": "auto"}}), ["--min-workers=1", "--max-workers=16"]),
+            # The object's own bounds hold, whatever the annotations say.
+            (job("PyTorchJob", spec=elastic, min="1", max="16"), ["--min-workers=3", "--max-workers=6"]),
+            (job("PyTorchJob", spec=elastic, min="4", max="5"), ["--min-workers=4", "--max-workers=5"]),
+            (job("PyTorchJob", min="1"), ["--min-workers=2", "--max-workers=16"]),
+            (job(min="20"), ["--min-workers=20", "--max-workers=20"]),
+            # A master alone is a pod, and may stay one.
+            (job("PyTorchJob", spec={"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": pod("8")}}}), ["--min-workers=8", "--max-workers=128", "--workers-per-node=8"]),
+            (job("PyTorchJob", spec={"pytorchReplicaSpecs": {"Master": {"template": pod("2")}, "Worker": {"replicas": 0, "template": pod("4")}}}, max="2"), ["--min-workers=2", "--max-workers=4", "--workers-per-node=2"]),
             (job(objective="knee"), ["--min-workers=1", "--max-workers=16"]),
             (job(objective="throughput"), ["--min-workers=1", "--max-workers=16", "--objective=max-throughput"]),
             (job(objective="efficiency=0.8"), ["--min-workers=1", "--max-workers=16", "--objective=max-throughput", "--min-efficiency=0.8"]),
@@ -226,6 +253,10 @@ class RecommendTest(PluginTest):
         ):
             with self.subTest(made):
                 self.assertEqual(self.asked(made), [[f"profiles/{PROFILE}", *arguments]])
+        for time in ("1h30m", "2d", "1.5h", "90m"):
+            self.assertIn(f"--deadline={time}", self.asked(job(objective=f"deadline={time}", examples="9"))[0])
+        for rate, asked in (("0.5TB/s", "0.5TB/s"), (".5TB/s", ".5TB/s"), ("4e-1TB/s", "4e-1TB/s"), ("2E+11B/s", "2E+11B/s"), ("600Gbit/s", "600Gbit/s")):
+            self.assertIn(f"--intra-bandwidth={asked}", self.asked(job(workers_per_pod="2", intra_bandwidth=rate))[0])
         self.assertEqual(
             self.asked(job(objective="deadline=6h", examples="9"), rest=["--node-hour", "2"])[0][3:],
             ["--objective=min-cost", "--deadline=6h", "--examples=9", "--node-hour", "2"],
@@ -366,8 +397,16 @@ class ExplainTest(PluginTest):
     def test_where_there_is_none_it_says_why(self):
         self.api.put(job(name="labelled"))
         self.api.put(job(name="bare", profile=None))
+        self.api.put(job(name="unknown", profile="absent"))
+        self.api.put(job(name="hostile", profile=HOSTILE))
         status, out, _ = self.run_plugin("explain", "job/labelled")
-        self.assertEqual((status, "before the admission webhook" in out, "kubectl stepcast recommend job/labelled" in out), (1, True, True), out)
+        self.assertEqual((status, "before\nthe admission webhook" in out, "kubectl stepcast recommend job/labelled" in out), (1, True, True), out)
+        for cause in ("profile was not stored", "annotation stepcast.dev/ was wrong", "no stepcast.dev/intra-bandwidth"):
+            self.assertIn(cause, out)
+        self.assertNotIn("has no profile", out)
+        self.assertIn("has no profile absent.", self.run_plugin("explain", "job/unknown")[1])
+        self.assertNotIn("has no profile", self.run_plugin("explain", "job/unknown", STEPCAST_SERVER="127.0.0.1:1")[1])
+        self.assertNotIn("\x1b", self.run_plugin("explain", "job/hostile")[1])
         status, out, _ = self.run_plugin("explain", "job/bare")
         self.assertEqual((status, "no label stepcast.dev/profile" in out), (1, True), out)
 

@@ -7,8 +7,8 @@ import unittest
 
 import yaml
 
-from deployment import KUBERNETES, component, compose_server, container, flags, image_command, kubernetes_files, overlays, pod, profile_sync, resources, text, tls, workload
-from manifest_types import rendered, rendered_with
+from deployment import KUBERNETES, component, compose_server, container, flags, image_command, kubernetes_files, overlays, pod, printed, profile_sync, resources, text, tls, workload
+from manifest_types import rendered, rendered_as, rendered_with
 
 BYTES = {"Mi": 2**20, "Gi": 2**30}
 
@@ -136,8 +136,7 @@ class EmbeddedTest(unittest.TestCase):
 
 class SharedTest(unittest.TestCase):
     def autoscaler(self):
-        # Others of the kind are patches of it.
-        (scaler,) = [scaler for scaler in resources("HorizontalPodAutoscaler") if "scaleTargetRef" in scaler.get("spec", {})]
+        (scaler,) = resources("HorizontalPodAutoscaler")
         return scaler
 
     def test_a_new_version_takes_no_replica_away_before_it_is_ready(self):
@@ -173,15 +172,17 @@ class SharedTest(unittest.TestCase):
             self.assertIn(f'"{name}"', names)
         # The adapter's rules make the same of them, by the names that the autoscaler asks for.
         (patch,) = component("autoscaling-hpa", "autoscaler_by_queue.yaml")
-        rules = text("deploy/docs/kubernetes.md")
+        (rules,) = [block["externalRules"] for block in printed("deploy/docs/kubernetes.md") if "externalRules" in block]
         triggers = [trigger["metadata"].get("threshold") or trigger["metadata"]["value"] for trigger in scaled["spec"]["triggers"]]
         metrics = patch["spec"]["metrics"]
         targets = [metric["external"]["target"]["averageValue"] for metric in metrics if metric["type"] == "External"]
         self.assertEqual([*targets, str(metrics[0]["resource"]["target"]["averageUtilization"])], triggers)
-        for metric in metrics[1:]:
-            self.assertIn(f"as: {metric['external']['metric']['name']}", rules)
-        for query in queries:
-            self.assertIn(f"metricsQuery: {query}", rules)
+        self.assertEqual([metric["external"]["metric"]["name"] for metric in metrics[1:]], [rule["name"]["as"] for rule in rules])
+        self.assertEqual(queries, [rule["metricsQuery"] for rule in rules])
+        for rule in rules:
+            self.assertIn(rule["seriesQuery"], asked)
+            # The autoscaler asks in its namespace, which no series has as a label.
+            self.assertEqual(rule["resources"], {"namespaced": False})
 
     def test_a_replica_keeps_nothing(self):
         self.assertFalse([volume for volume in pod("shared")["volumes"] if "persistentVolumeClaim" in volume])
@@ -389,6 +390,28 @@ class KustomizeTest(unittest.TestCase):
             self.assertNotIn("STEPCAST_ALLOW_INSECURE", names)
             self.assertNotIn("--allow-insecure", " ".join(server["args"]))
             self.assertEqual(len(server["volumeMounts"]), len(container(overlay)["volumeMounts"]) + 2)
+
+    def test_with_tls_the_services_do_not_say_clear_text(self):
+        for overlay in overlays():
+            for components, said in (([], "kubernetes.io/h2c"), (["tls"], "https")):
+                services = [resource for resource in rendered_with(overlay, *components) if resource["kind"] == "Service"]
+                ports = [port for service in services for port in service["spec"]["ports"]]
+                self.assertEqual([port["appProtocol"] for port in ports if port["name"] == "grpc"], [said, said])
+                self.assertEqual({port["targetPort"] for port in ports}, {"grpc", "http"})
+                self.assertFalse([port for port in ports if port["name"] != "grpc" and "appProtocol" in port])
+
+    def test_kustomizations_of_the_pages_have_all_that_their_pods_need(self):
+        for path in ("deploy/docs/kubernetes.md", "deploy/kubernetes/admission/cluster.md"):
+            for kustomization in (block for block in printed(path) if "components" in block):
+                made = rendered_as(kustomization)
+                deployments = {resource["metadata"]["name"]: resource["spec"]["template"]["spec"] for resource in made if resource["kind"] == "Deployment"}
+                # Secrets are made by others of these resources, or, as the page says, by the reader.
+                makers = str([resource for resource in made if resource["kind"] in ("Certificate", "Job")])
+                for spec in deployments.values():
+                    for secret in (volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume):
+                        self.assertTrue(secret in makers or secret in text("deploy/docs/kubernetes.md"), (path, secret))
+                server, webhook = ({variable["name"] for variable in deployments[name]["containers"][0]["env"]} for name in ("stepcast", "stepcast-admission"))
+                self.assertEqual("STEPCAST_TLS_CERT" in server, "STEPCAST_SERVER_CA" in webhook, path)
 
     def test_the_webhook_is_added_with_one_kind_of_certificate(self):
         own = ["Deployment", "MutatingWebhookConfiguration", "NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceAccount"]

@@ -7,7 +7,7 @@ import tempfile
 
 import yaml
 
-from deployment import KUBERNETES
+from deployment import KUBERNETES, ROOT
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = os.path.join(HERE, "node_modules")
@@ -32,10 +32,17 @@ def rendered(overlay):
 
 def rendered_with(overlay, *components):
     """The same of a kustomization that adds components, as a user writes it."""
+    base = "deploy/kubernetes"
+    return rendered_as({"resources": [f"{base}/overlays/{overlay}"], "components": [f"{base}/components/{name}" for name in components]})
+
+
+def rendered_as(kustomization):
+    """The same of a whole kustomization, whose paths begin in the tree."""
     with tempfile.TemporaryDirectory() as folder:
-        above = os.path.relpath(KUBERNETES, os.path.realpath(folder))
+        above = os.path.relpath(ROOT, os.path.realpath(folder))
+        paths = {key: [f"{above}/{path}" for path in kustomization[key]] for key in ("resources", "components")}
         with open(os.path.join(folder, "kustomization.yaml"), "w", encoding="utf-8") as file:
-            yaml.safe_dump({"resources": [f"{above}/overlays/{overlay}"], "components": [f"{above}/components/{name}" for name in components]}, file)
+            yaml.safe_dump({**kustomization, **paths}, file)
         return _rendered(folder)
 
 

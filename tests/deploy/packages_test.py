@@ -65,6 +65,16 @@ class UnitTest(unittest.TestCase):
         directory = document("deploy/packages/stepcastd.yaml")["data-dir"]
         self.assertEqual({directory, os.path.join("/var/lib", unit()["StateDirectory"]), unit()["WorkingDirectory"]}, {home})
 
+    def test_pages_give_commands_that_fit_the_packaged_server(self):
+        """As its user, or root's files would keep it from its store; with its settings, or a check would be of the defaults."""
+        user, file = unit()["User"], unit()["ExecStart"].split()[-1]
+        restore, upgrade = (text(f"server/docs/{page}.md").replace("\\\n> ", "") for page in ("backup-restore", "upgrade"))
+        packaged = [line for line in re.findall(r"^\$ (.*)$", restore, re.M) if f"--data-dir {unit()['WorkingDirectory']}" in line]
+        self.assertEqual(["--backup-to" in line for line in packaged], [True, False])
+        for line in packaged:
+            self.assertTrue(line.startswith(f"runuser -u {user} -- stepcastd "), line)
+        self.assertEqual(re.findall(r"stepcastd (.*--check-config.*)$", upgrade, re.M), [f"--config {file} --check-config"])
+
     def test_nobody_kills_a_server_that_drains(self):
         flags = settings()
         self.assertGreater(float(unit()["TimeoutStopSec"]), seconds(flags["--drain-delay"]) + seconds(flags["--drain-timeout"]) + 2)

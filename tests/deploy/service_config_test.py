@@ -1,6 +1,7 @@
 """The service configuration for clients: gRPC takes it, and with it a client outlives any one of several servers."""
 
 import collections
+import glob
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import sys
 import threading
 import unittest
 
-from deployment import text
+from deployment import ROOT, text
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from contract import grpc, prediction, prediction_grpc, scenario_pb2, store, store_grpc  # noqa: E402
@@ -16,24 +17,30 @@ from sample import message, recorded, small  # noqa: E402
 from stepcastd import PATIENCE_SECONDS, Server, eventually  # noqa: E402
 
 CONFIG = text("deploy/client/service_config.json")
-# Those of the methods there that change something: made twice, they may end otherwise.
-WRITING = {"CreateProfile", "UpdateProfile", "UploadProfile", "ImportProfile", "DeleteProfile"}
+# Methods that change something: made twice, they may end otherwise.
+WRITING = {
+    *("CreateProfile", "UpdateProfile", "UploadProfile", "ImportProfile", "DeleteProfile"),
+    *("StartJob", "CancelOperation", "DeleteOperation", "SetLogLevel"),
+}
 # About a second of simulation.
 LONG = scenario_pb2.SimulationOptions(step_variation="AS_RECORDED", steps_per_worker=15000, replications=1)
 
 
 class ContractTest(unittest.TestCase):
-    def test_what_is_called_again_is_in_the_contract_and_only_reads(self):
+    def test_what_only_reads_is_called_again_and_nothing_else(self):
         methods = {}
-        for file in ("profile_service", "prediction_service"):
-            contract = text(f"proto/stepcast/v1/{file}.proto")
-            service = re.search(r"^service (\w+)", contract, re.M)[1]
-            methods[f"stepcast.v1.{service}"] = set(re.findall(r"^  rpc (\w+)", contract, re.M))
-        for config in json.loads(CONFIG)["methodConfig"]:
-            for name in config["name"]:
-                named = {name["method"]} if "method" in name else methods[name["service"]]
-                self.assertLessEqual(named, methods[name["service"]])
-                self.assertFalse(named & WRITING)
+        for file in (*glob.glob(os.path.join(ROOT, "proto/stepcast/v1/*_service.proto")), "proto/google/longrunning/operations.proto"):
+            contract = text(file)
+            service = f"{re.search(r'^package ([a-z0-9.]+);', contract, re.M)[1]}.{re.search(r'^service (.+?) ', contract, re.M)[1]}"
+            methods[service] = {f"{service}/{method}" for method in re.findall(r"^  rpc (\w+)", contract, re.M)}
+        again = set()
+        for name in (name for config in json.loads(CONFIG)["methodConfig"] for name in config["name"]):
+            again |= {f"{name['service']}/{name['method']}"} if "method" in name else methods[name["service"]]
+        self.assertEqual(again, {method for each in methods.values() for method in each if method.rpartition("/")[2] not in WRITING})
+
+    def test_grpc_makes_as_many_attempts_as_are_asked_for(self):
+        # It takes more than five for five.
+        self.assertEqual([config["retryPolicy"]["maxAttempts"] for config in json.loads(CONFIG)["methodConfig"]], [5])
 
     def test_only_what_says_later_is_called_again(self):
         # CANCELLED, where the caller did not cancel, is gRPC's own word for a call that reached a server in the moment of its shutdown.

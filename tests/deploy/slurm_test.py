@@ -18,6 +18,8 @@ from secured import Files, TOKENS  # pylint: disable=wrong-import-position
 from stepcastd import Server  # pylint: disable=wrong-import-position
 
 PROFILES = {"resnet50-16": "tests/data/testbed/resnet50_16.profile.json"}
+# Each is of a job whose range of nodes is not its author's alone.
+FIXED_SIZES = (("--nodes=2-16", "--ntasks=16"), ("--nodes=3-16", "--nodelist=absent[1-3]"), ("--nodes=1-4", "--gpus=16"))
 ADVICE = "--comment=stepcast:profile=resnet50-16"
 
 
@@ -104,7 +106,7 @@ class SetTest(SlurmTest):
         self.assertRegex(line, r"--nodes=1-4 is set to --nodes=1: 1 node \d+/s \d+% eff; 4 nodes \d+/s")
 
     def test_what_has_no_range_is_left_alone(self):
-        for arguments, nodes in ((("--nodes=4",), "4-4"), (("--nodes=2-16", "--ntasks=16"), "2-16"), (("--nodes=3-16", "--nodelist=absent[1-3]"), "3-16")):
+        for arguments, nodes in ((("--nodes=4",), "4-4"), *((size, size[0].partition("=")[2]) for size in FIXED_SIZES)):
             job, line = self.cluster.submit(*arguments, ADVICE)
             self.assert_unchanged(job, nodes)
             self.assertEqual(line, "")
@@ -201,6 +203,20 @@ class CliFilterTest(SlurmTest):
         text = "\n".join(self.shown_soon("--nodes=1-3", "--gres=gpu:4", ADVICE + ";objective=throughput"))
         self.assertRegex(text, r"^stepcast: \d+ workers? give .* the highest throughput of 4, 8 and 12")
         self.assertEqual([int(each) for each in re.findall(r"^stepcast: (?:->)? +(\d+) ", text, re.M)], [4, 8, 12])
+
+    def test_what_is_asked_is_what_the_plugin_asks(self):
+        # One that prints what it is asked, in place of the real one.
+        self.cluster.write("stepcast", '#!/bin/sh\necho "$@"\n', 0o755)
+        path = f"{self.cluster.folder}:{os.environ['PATH']}"
+        for fields, asked in (
+            *((f"objective=deadline={time};examples=9", f"--deadline {time}") for time in ("90m", "1h30m", "1.5h", "2d", "36h")),
+            *((f"intra-bandwidth={rate}", f"--intra-bandwidth {rate}") for rate in ("300GB/s", "0.5TB/s", "4e-1TB/s", "600Gbit/s")),
+            ("objective=efficiency=8e-1", "--min-efficiency 8e-1"),
+        ):
+            lines = self.shown_soon("--nodes=1-4", "--gres=gpu:4", f"{ADVICE};{fields}", PATH=path)
+            self.assertIn(asked, lines[0])
+        for size in FIXED_SIZES:
+            self.assertEqual(self.shown(*size, ADVICE, PATH=path), [], size)
 
     def test_nothing_is_shown_where_nothing_is_asked_or_nobody_answers(self):
         for arguments, environment in (

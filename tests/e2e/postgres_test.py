@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, Server, eventually
 
 POSTGRES = None
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../server/docs/backup-restore.md")
 
 
 def setUpModule():
@@ -117,6 +119,23 @@ class ReplicasTest(unittest.TestCase):
         counted = POSTGRES.run(database, "SELECT profiles = (SELECT count(*) FROM stepcast_profiles) AND profiles = (SELECT count(*) FROM stepcast_contents) FROM stepcast_totals")
         self.assertEqual(counted.strip(), "t")
         self.one.start()
+
+    def test_a_dump_as_the_page_prints_it_has_the_limits_too(self):
+        with open(PAGE, encoding="utf-8") as file:
+            (block,) = re.findall(r"^```console no-run=postgres\n(.*?)^```$", file.read(), re.M | re.S)
+        database = self.conninfo.rpartition("=")[2]
+        commands = "".join(re.sub(r"\bstepcast\b", database, line[2:]) for line in block.splitlines(keepends=True))
+        created = self.create(self.one, "kept")
+        environment = {**os.environ, "PATH": f"{POSTGRES.programs}:{os.environ['PATH']}", "PGHOST": POSTGRES.folder, "PGUSER": "stepcast"}
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["bash", "-ec", commands], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.conninfo = POSTGRES.conninfo("restored")
+        restored = self.replica("--max-profiles", "1")
+        self.assertEqual(restored.profiles.GetProfile(store.GetProfileRequest(name=created.name)).digest, created.digest)
+        with self.assertRaises(grpc.RpcError) as refused:
+            self.create(restored, "one-more", batch_size=8)
+        self.assertEqual(refused.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
 
 
 class OneRefusal:
