@@ -115,6 +115,10 @@ absl::Status TakeRange(const Review& review, JobQuestion& asked) {
   // One of the pods that are counted remains, unless there is none.
   const bool has_none = job.pods && *job.pods == job.pods_besides;
   asked.min_pods = std::max({min->value_or(1), lower, job.pods_besides + (has_none ? 0 : 1)});
+  if (job.max_pods && asked.min_pods > *job.max_pods) {
+    return Wrong("min", absl::StrCat("makes the least ", asked.min_pods,
+                                     ", above the most that the job allows, ", *job.max_pods));
+  }
   asked.max_pods = std::min(max->value_or(kMaxWorkers), std::max(upper, asked.min_pods));
   if (asked.max_pods < asked.min_pods)
     return Wrong("max", absl::StrCat("is ", asked.max_pods, ", below the least, ", asked.min_pods));

@@ -300,6 +300,9 @@ absl::StatusOr<TrainingJob> ReadJobSet(const json& object, TrainingJob job) {
   if (const int64_t copies = replicas->value_or(1); copies != 1) {
     job.fixed_because = absl::StrCat(path, ".replicas is ", copies);
     if (copies == 0) job.pods.reset();
+    // Each copy is one pod where it does not say.
+    const bool says = FindIn(replicated, {"template", "spec", "parallelism"}) != nullptr;
+    if (copies > 0 && !says) job.pods = 1;
     if (job.pods) job.pods = *job.pods * copies;
     if (job.pods && *job.pods * job.workers_per_pod > kMaxWorkers)
       return CountInvalid(path, absl::StrCat("has above ", kMaxWorkers, " pods"));

@@ -146,6 +146,9 @@ TEST(TrainingJobTest, CopiesOfAReplicatedJobAreSeveralPods) {
   ASSERT_TRUE(driven.ok()) << driven.status();
   EXPECT_THAT(driven->pods, Optional(8));
   EXPECT_THAT(driven->fixed_because, HasSubstr("spec.replicatedJobs[1].replicas is 8"));
+  constexpr char kBare[] =
+      R"({"spec": {"replicatedJobs": [{"name": "w", "replicas": 8, "template": {"spec": {}}}]}})";
+  EXPECT_THAT(Read("jobset.x-k8s.io", "JobSet", kBare).pods, Optional(8));
   const auto served = read(R"({"name": "ps", "template": {"spec": {"parallelism": 4}}})");
   EXPECT_EQ(DetailsOf(served.status()).reason, "WORKERS_UNCLEAR");
 }
