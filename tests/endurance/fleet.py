@@ -11,7 +11,11 @@ from e2e import Postgres, Server, eventually, grpc
 REPLICAS = 3
 # An operation of a replica that was killed waits no longer than its lease; how often that happens to one here says nothing about it.
 # A replica that stops says so a second before, as the manifests have it: gRPC cancels what comes in the moment of its shutdown, and says no reason.
-FLAGS = ("--drain-delay", "1s", "--operation-lease-seconds", "3", "--max-operation-attempts", "100", "--threads", "2")
+# All that ended is held against its first end, after an hour, too.
+FLAGS = (
+    *("--drain-delay", "1s", "--operation-lease-seconds", "3", "--max-operation-attempts", "100", "--threads", "2"),
+    *("--max-done-operations", "1000000"),
+)
 # Of a client of all: one that comes back soon is there when the next replica ends.
 OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500))
 

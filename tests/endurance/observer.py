@@ -46,7 +46,8 @@ class Observer(threading.Thread):
         try:
             operation = operations.GetOperation(operations_pb2.GetOperationRequest(name=name), timeout=DEADLINE_SECONDS)
         except grpc.RpcError as error:
-            if error.code() not in LATER:
+            # A stopping gRPC cancels what comes in that moment, and says no reason.
+            if error.code() not in LATER and error.code() != grpc.StatusCode.CANCELLED:
                 self.ledger.broken(f"{name} on replica {at}: {error.code().name}: {error.details()}")
             return
         self.ledger.observed(name, operation, f"replica {at}")

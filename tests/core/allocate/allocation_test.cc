@@ -308,10 +308,18 @@ TEST(AllocationTest, TooManyPointsAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("max_allocation_points = 8192"));
 }
 
-TEST(AllocationTest, StopsWhenTold) {
-  const AllocationQuery query = Query({{Computing(1000), {}}}, {.workers = 3});
-  EXPECT_TRUE(absl::IsCancelled(
-      AllocateWorkers(query, [] { return absl::CancelledError("stop"); }).status()));
+// A server that is told to stop says UNAVAILABLE: the answer must not be one of jobs that failed.
+TEST(AllocationTest, StopsWhenToldWhateverItIsTold) {
+  const AllocationQuery query =
+      Query({{Computing(1000), {}}, {Computing(1000), {}}}, {.workers = 3});
+  for (const absl::Status& why : {absl::CancelledError("stop"), absl::UnavailableError("leaving"),
+                                  absl::AbortedError("lost")}) {
+    for (const int goes_on : {0, 1, 5}) {
+      int asked = 0;
+      const auto stop = [&] { return asked++ < goes_on ? absl::OkStatus() : why; };
+      EXPECT_EQ(AllocateWorkers(query, stop).status(), why) << goes_on;
+    }
+  }
 }
 
 }  // namespace
