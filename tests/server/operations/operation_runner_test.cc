@@ -322,7 +322,7 @@ TEST_F(OperationRunnerTest, WithNothingToTakeItHelpsWithAnothersUntilThatIsOver)
   // It is asked for once, and what is queued meanwhile is taken.
   const std::string other = Start("other");
   helper.Tick();
-  EXPECT_EQ(helper.outcomes.attempts, 1);
+  EXPECT_EQ(helper.outcomes.attempts, 2);
   EXPECT_EQ(StateOf(other), OperationState::kRunning);
   EXPECT_EQ(Get(id).record, before);
   ASSERT_TRUE(store_.Finish({.id = id, .replica = "owner", .number = 1}, {.bytes = "end"}).ok());
