@@ -80,10 +80,9 @@ absl::Status CheckRepetition(const OperationRecord& first, const NewOperation& o
 absl::Status CheckRoom(int64_t open_operations, int64_t bytes, int64_t new_bytes,
                        const OperationLimits& limits) {
   if (open_operations >= limits.max_open_operations)
-    return StoreFull("max_open_operations", limits.max_open_operations, /*passes=*/true);
+    return StoreFull("max_open_operations", limits.max_open_operations);
   if (new_bytes > limits.max_operation_store_bytes - bytes)
-    return StoreFull("max_operation_store_bytes", limits.max_operation_store_bytes,
-                     new_bytes <= limits.max_operation_store_bytes);
+    return StoreFull("max_operation_store_bytes", limits.max_operation_store_bytes);
   return absl::OkStatus();
 }
 

@@ -109,10 +109,10 @@ TotalsRow GrowthOf(const StoredProfile& profile, const std::optional<ProfileSumm
 absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits,
                        const TotalsRow& growth) {
   if (growth.profiles > 0 && totals.profiles >= limits.max_profiles)
-    return StoreFull("max_profiles", limits.max_profiles, /*passes=*/false);
+    return StoreFull("max_profiles", limits.max_profiles);
   if (growth.content_bytes > 0 &&
       growth.content_bytes > limits.max_total_bytes - totals.content_bytes)
-    return StoreFull("max_store_bytes", limits.max_total_bytes, /*passes=*/false);
+    return StoreFull("max_store_bytes", limits.max_total_bytes);
   return absl::OkStatus();
 }
 

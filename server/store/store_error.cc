@@ -62,13 +62,13 @@ absl::Status ProfileCorrupt(const std::string& id, std::string_view what) {
       {.reason = "PROFILE_CORRUPT", .metadata = {{"profile", id}}, .resource = Profile(id)});
 }
 
-absl::Status StoreFull(std::string_view limit, int64_t value, bool passes) {
+absl::Status StoreFull(std::string_view limit, int64_t value) {
   const std::string name(limit);
   return MakeError(absl::StatusCode::kResourceExhausted,
                    absl::StrCat("the store is full: ", name, " is ", value),
                    {.reason = "STORE_FULL",
                     .metadata = {{name, absl::StrCat(value)}},
-                    .retry_delay_ms = passes ? kFullRetryDelayMs : 0,
+                    .retry_delay_ms = kFullRetryDelayMs,
                     .quota_subject = name});
 }
 

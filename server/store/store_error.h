@@ -21,9 +21,8 @@ absl::Status EtagMismatch(const std::string& id, const std::string& etag,
                           const std::string& stored_etag);
 // DATA_LOSS, reason PROFILE_CORRUPT.
 absl::Status ProfileCorrupt(const std::string& id, std::string_view what);
-// RESOURCE_EXHAUSTED, reason STORE_FULL. `limit` is the name of the setting; `passes`: without a
-// deletion, so it has a RetryInfo.
-absl::Status StoreFull(std::string_view limit, int64_t value, bool passes);
+// RESOURCE_EXHAUSTED, reason STORE_FULL. `limit` is the name of the setting.
+absl::Status StoreFull(std::string_view limit, int64_t value);
 
 // The quota use of a client: what it has of what it may have, and what more it asked for.
 struct ClientUse {
