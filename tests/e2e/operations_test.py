@@ -220,7 +220,7 @@ class QueuedTest(OperationsTest):
 
     def test_the_time_of_a_call_is_that_of_its_wait_where_it_says_none_or_more(self):
         name = self.queue().name
-        for timeout in (None, duration_pb2.Duration(seconds=1000)):
+        for timeout in (None, duration_pb2.Duration(seconds=PATIENCE_SECONDS)):
             request = operations_pb2.WaitOperationRequest(name=name, timeout=timeout)
 
             def is_answered(request=request):
