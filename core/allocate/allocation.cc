@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <limits>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -72,30 +71,11 @@ struct Outcome {
   double objective_value = 0;
 };
 
-// A stop check that remembers a refusal: that concerns all jobs, whatever its code, and not the one
-// whose simulation met it. Threads: safe.
-class StopOfAll {
- public:
-  explicit StopOfAll(StopCheck stop) : stop_(stop) {}
-
-  absl::Status Check() {
-    absl::Status status = stop_();
-    if (status.ok()) return status;
-    const std::lock_guard lock(mutex_);
-    if (code_ == absl::StatusCode::kOk) code_ = status.code();
-    return status;
-  }
-
-  bool Ends(const absl::Status& status) const {
-    const std::lock_guard lock(mutex_);
-    return !status.ok() && status.code() == code_;
-  }
-
- private:
-  const StopCheck stop_;
-  mutable std::mutex mutex_;
-  absl::StatusCode code_ = absl::StatusCode::kOk;
-};
+// True if it concerns all jobs, not the one whose simulation met it: whatever code a check has that
+// stops, it goes on to say it.
+bool EndsTheCall(const absl::Status& status, StopCheck stop) {
+  return !status.ok() && stop().code() == status.code();
+}
 
 // The jobs that could be simulated, and what they may get.
 class Contest {
@@ -128,23 +108,21 @@ class Contest {
   absl::Status Simulate(StopCheck stop, const Executor& executor, AllocationAnswer& answer) {
     std::vector<absl::StatusOr<JobCurve>> curves(query_.jobs.size(),
                                                  absl::CancelledError("not begun"));
-    StopOfAll stops(stop);
-    const auto check = [&] { return stops.Check(); };
     // The points of few jobs are more parts than the jobs.
     const InOrder one_by_one;
     const Executor& of_jobs = curves.size() < kManyJobs ? one_by_one : executor;
     of_jobs.ForEach(curves.size(), [&](size_t i) {
       curves[i] = query_.jobs[i].ok()
-                      ? SimulateCurve(*query_.jobs[i], query_.options, check, executor)
+                      ? SimulateCurve(*query_.jobs[i], query_.options, stop, executor)
                       : query_.jobs[i].status();
-      return !query_.jobs[i].ok() || !stops.Ends(curves[i].status());
+      return !query_.jobs[i].ok() || !EndsTheCall(curves[i].status(), stop);
     });
     for (size_t i = 0; i < query_.jobs.size(); ++i) {
       JobAllocation& job = answer.jobs.emplace_back();
       job.status = query_.jobs[i].status();
       if (!job.status.ok()) continue;
       const absl::StatusOr<JobCurve>& curve = curves[i];
-      if (stops.Ends(curve.status())) return curve.status();
+      if (EndsTheCall(curve.status(), stop)) return curve.status();
       job.status = curve.status();
       if (!job.status.ok()) continue;
       job.curve = curve->curve.points();
