@@ -9,6 +9,7 @@ import urllib.error
 from e2e import Postgres, Server, eventually, grpc
 
 REPLICAS = 3
+MAX_LOOKS = 1000  # for more calls, before the next kill
 # An operation of a replica that was killed waits no longer than its lease; how often that happens to one here says nothing about it.
 # A replica that stops says so a second before, as the manifests have it: gRPC cancels what comes in the moment of its shutdown, and says no reason.
 # All that ended is held against its first end, after an hour, too.
@@ -135,8 +136,10 @@ class Trouble(threading.Thread):
         """False once it is over."""
         if self.kills is None:
             return not self.over.wait(self.random.uniform(2, 6))
-        enough = self.call_count() + self.random.randrange(1, 30)
-        while self.call_count() < enough:
+        enough, looks = self.call_count() + self.random.randrange(1, 30), 0
+        # All may wait for what only a server that lives for longer would do.
+        while self.call_count() < enough and looks < MAX_LOOKS:
+            looks += 1
             if self.over.wait(0.002):
                 return False
         return True
