@@ -1,7 +1,7 @@
 // Singleflight, as Go calls it: one computation for all who ask the same at the same time.
 //
-// Who asks waits on a flight. The first one on a flight has to see that it is computed and landed.
-// The flight has that one's plan, which says how, for all who come. A flight goes on while anyone
+// A waiter waits on a flight. The first one on it has to see that it is computed and landed, and
+// its plan, which says how, stays with the flight for all who come. A flight goes on while anyone
 // waits on it, so one caller's deadline or cancellation never takes another's answer. Knows nothing
 // of prediction. Threads: safe; waiters are told outside every lock, each exactly once. Lifetime: a
 // waiter is borrowed until it is told; Flights must outlive its flights.

@@ -25,7 +25,7 @@ namespace {
 
 // The queue is searched at most so often for jobs that nobody wants.
 constexpr std::chrono::milliseconds kReapInterval(10);
-constexpr int64_t kReapIntervalNs = 10'000'000;
+constexpr int64_t kReapIntervalNs = std::chrono::nanoseconds(kReapInterval).count();
 constexpr int kRestartDelayMs = 500;
 constexpr int kMostNice = 19;
 // The time that a thread that yields is given at once. Since Linux 6.12 one that wakes and is given

@@ -66,7 +66,7 @@ class CallState {
   const absl::Status& admitted() const { return admitted_; }
   // The caller's name; empty where it has none.
   std::string caller() const { return caller_ == nullptr ? "" : caller_->name; }
-  // Who asks: turns, shares and quotas are this client's.
+  // The client that turns, shares and quotas are of.
   std::string client() const;
   // The time at which the call is given up, so that why arrives; none: it has no deadline.
   std::optional<int64_t> end_ns() const { return end_ns_; }
